@@ -128,12 +128,13 @@ class CheckpointFile:
         self._check_parameters()
         found = note["found"]
         if found is not None:
-            race = found.get("race")
+            race, shift = found.get("race"), found.get("shift")
             self.found = Found(
                 found["n_rounds"],
                 found["learning_rate"],
                 History.from_json(found["history"]),
                 None if race is None else RaceResult.from_json(race),
+                None if shift is None else np.array(shift, dtype=np.float64),
             )
 
     def _check_parameters(self) -> None:
@@ -213,10 +214,11 @@ class CheckpointFile:
     def _write(self, model: Model, note: dict[str, Any]) -> None:
         found = None
         if self.found is not None:
-            race = self.found.race
+            race, shift = self.found.race, self.found.shift
             about_race = {} if race is None else {"race": race.to_json()}
+            about_shift = {} if shift is None else {"shift": shift.tolist()}
             rounds = {"n_rounds": self.found.n_rounds, "learning_rate": self.found.learning_rate}
-            found = {**rounds, "history": self.found.history.to_json(), **about_race}
+            found = {**rounds, "history": self.found.history.to_json(), **about_race, **about_shift}
         params = _shared_parameters(self.model)
         about = {"library": arboretum.__version__, "params": params, "target": self.target_sum, "found": found}
         noted = replace(notes_of(model), checkpoint={**about, **note})

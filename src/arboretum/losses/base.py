@@ -66,6 +66,8 @@ class Loss(ABC):
         Columns of ``raw``; more than one for the softmax of several classes, or several quantiles.
     parts : tuple of Loss
         Where outputs do not depend on one another: the losses of one output each that this one is the sum of.
+    recentres : bool
+        Rows held out find the constant of the model: training rows, which the trees have seen, mislead it.
     constant_hessian : bool
         The hessian of every row is 1: the engine need not store it.
     exact_hessian : bool
@@ -107,6 +109,7 @@ class Loss(ABC):
     link: LinkName = "identity"
     n_outputs: int = 1
     parts: tuple[Loss, ...] = ()
+    recentres: bool = False
     constant_hessian: bool = False
     exact_hessian: bool = True
     self_concordant: bool | float = False

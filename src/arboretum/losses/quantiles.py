@@ -34,6 +34,7 @@ class Quantile(Loss):
     constant_hessian = True
     exact_hessian = False
     of_residuals = True
+    recentres = True
     parameter_names = ("quantile",)
 
     quantile: float = 0.5
@@ -86,6 +87,7 @@ class Quantiles(Loss):
     name = "quantile"
     constant_hessian = True
     exact_hessian = False
+    recentres = True
 
     quantile: tuple[float, ...]
     n_outputs: int = field(init=False, repr=False)

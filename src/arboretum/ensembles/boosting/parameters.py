@@ -106,8 +106,8 @@ class BoostedShape:
     min_samples_leaf: int | str = parameter(
         "auto",
         Number(1, MOST, integer=True, words=("auto",)),
-        'Minimum number of rows in a leaf, counted exactly. "auto" is 3, or a fiftieth of the rows if there are '
-        "fewer than 150.",
+        'Minimum number of rows in a leaf, counted exactly. "auto" is 3, 20 for ``loss="quantile"``, or a fiftieth of '
+        "the rows if that is less.",
     )
     min_child_weight: float = parameter(1e-3, Number(0.0, 1e300), "Minimum sum of hessians in a leaf.")
 
@@ -623,7 +623,7 @@ def tree_params(
         growth=given.growth,
         max_leaf_nodes=given.max_leaf_nodes or (31 if leaf_wise else NO_LIMIT),
         max_depth=given.max_depth or (NO_LIMIT if leaf_wise or given.max_leaf_nodes else 6),
-        min_samples_leaf=automatic.least_rows_of_leaf(n_rows) if isinstance(least, str) else int(least),
+        min_samples_leaf=automatic.least_rows_of_leaf(target.loss, n_rows) if isinstance(least, str) else int(least),
         min_child_weight=float(given.min_child_weight),
         l1=float(given.l1),
         l2=leaf_penalty(given, problem.weight, n_rows),

@@ -113,6 +113,7 @@ class Training:
     judge: Judge | None
     base: FloatArray
     first_round: int
+    held: Problem | None = None  # rows held out of those given, which ``validation`` has as codes
 
     def count_held(self) -> int:
         """Return the number of validation rows, or of their queries."""

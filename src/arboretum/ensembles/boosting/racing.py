@@ -139,7 +139,7 @@ def contestants(changed: set[str], n_outputs: int, unit: float) -> dict[str, Cha
     changed : set of str
         Parameters that are not at their defaults.
     n_outputs : int
-        Raw predictions of a row: one, or one per class.
+        Raw predictions of a row: one, or one per class. Those that do not depend on one another count as one.
     unit : float
         Mean weight of a row, which penalties are multiples of.
 

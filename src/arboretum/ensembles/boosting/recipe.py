@@ -96,6 +96,15 @@ class Found:
     learning_rate: float
     history: History
     race: RaceResult | None = None  # what chose the parameters, if settings raced
+    shift: FloatArray | None = None  # of the constant, found by the rows held out (Loss.recentres)
+
+
+@dataclass(frozen=True, eq=False)
+class Searched:
+    """A model, and the rows held out of its training rows, if any."""
+
+    model: Model
+    held: Problem | None
 
 
 @dataclass(frozen=True)
@@ -291,7 +300,8 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         if not held.is_given and not self.race_folds(problem):  # each group holds all rows of a class
             return {}
         unit = 1.0 if problem.weight is None else exact_mean(problem.weight)
-        field = suited(given, problem, held, loss, contestants(racing_parameters_set(given), loss.n_outputs, unit))
+        n_outputs = 1 if loss.parts else loss.n_outputs
+        field = suited(given, problem, held, loss, contestants(racing_parameters_set(given), n_outputs, unit))
         return field if len(field) > 1 else {}
 
     def race(
@@ -370,30 +380,32 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         if found is None:
             folds = self._folds(problem, target, start, race is not None)
             if folds:
-                model, pace = self.train_folds(folds, n_rounds, problem, target, threads, laps)
+                searches, pace = self.train_folds(folds, n_rounds, problem, target, threads, laps)
             else:
-                model, pace = self.train(n_rounds, problem, target, threads, start), 1
+                searches, pace = [self.train(n_rounds, problem, target, threads, start)], 1
+            model = searches[0].model
             notes = notes_of(model)
             searched = bool(notes.history.curve) and notes.history.stopped_by != "interrupt"
             if start.held.is_given or start.earlier is not None or not searched:
                 return model
-            history = replace(notes.history, stride=pace)
-            found = Found(pace * notes.n_rounds, notes.learning_rate / pace, history, race)
+            history, shift = replace(notes.history, stride=pace), constant_beside(searches, target.loss, threads)
+            model = shifted(model, shift)
+            found = Found(pace * notes.n_rounds, notes.learning_rate / pace, history, race, shift)
         if model is not None and not self._fits_again(problem.count_rows()):
             return model
         if journal is not None:
             journal.found = found
-        again = self.train(found.n_rounds, problem, target, threads, Beginning(again=found, journal=journal))
+        again = self.train(found.n_rounds, problem, target, threads, Beginning(again=found, journal=journal)).model
         if model is not None and notes_of(again).history.stopped_by != "rounds":  # stopped before the search ended
             return model
-        return replace(again, notes=replace(notes_of(again), history=found.history))
+        return shifted(replace(again, notes=replace(notes_of(again), history=found.history)), found.shift)
 
     def _fits_again(self, n_rows: int) -> bool:
         """Whether all rows are fitted again; a model that will be trained further keeps the rows that it holds out."""
         refit = self.given.refit
         return refit is True or (refit == "auto" and not self.given.warm_start and automatic.fits_again(n_rows))
 
-    def train(self, n_rounds: int, problem: Problem, target: Target, threads: int, start: Beginning = ANEW) -> Model:
+    def train(self, n_rounds: int, problem: Problem, target: Target, threads: int, start: Beginning = ANEW) -> Searched:
         """Boost once."""
         earlier, again, journal = start.earlier, start.again is not None, start.journal
         if journal is not None:
@@ -420,7 +432,7 @@ class Boosting(Recipe[BoostingParameters, Goal]):
             notes = notes_of(earlier)
             forest = Forest.concat([earlier.forest, forest])
             history = notes.history.followed_by(history, notes.n_rounds)
-        return self.freeze(forest, history, run, self.average)
+        return Searched(self.freeze(forest, history, run, self.average), training.held)
 
     def _folds(self, problem: Problem, target: Target, start: Beginning, raced: bool) -> list[Split]:
         """Return folds to find the number of rounds by, if all rows will be fitted again; none: a share will do."""
@@ -441,8 +453,8 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         target: Target,
         threads: int,
         laps: Sequence[Lap] = (),
-    ) -> tuple[Model, int]:
-        """Find the number of rounds by folds; return the model of the first fold, and what its rounds stand for.
+    ) -> tuple[list[Searched], int]:
+        """Find the number of rounds by folds; return models of the folds, and what their rounds stand for.
 
         Laps of a race, of the first folds, go on if their steps are as long as those of a search; others begin here.
         """
@@ -459,11 +471,14 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         with ProgressBar(first.run.params.n_rounds) if self.given.verbose else nullcontext() as bar:
             folded = FoldedRuns([lap.run for lap in known], shares, first.patience, min(threads, len(known)))
             history = folded.complete([*(self.given.callbacks or []), *followers(bar)])
-        rounds = first.run.rounds[: history.best_round]
         if history.stopped_by == "interrupt":
-            warn_interrupted(len(rounds), "rounds")
-        run = replace(first.training.run, params=first.run.params)
-        return self.freeze(first.run.forest_of(rounds), history, run, self.average), pace
+            warn_interrupted(len(first.run.rounds[: history.best_round]), "rounds")
+        searches = []
+        for lap in known if target.loss.recentres else [first]:
+            forest = lap.run.forest_of(lap.run.rounds[: history.best_round])
+            run = replace(lap.training.run, params=lap.run.params)
+            searches.append(Searched(self.freeze(forest, history, run, self.average), lap.training.held))
+        return searches, pace
 
     def freeze(self, forest: Forest, history: History, run: Run, average: AverageRounds | None = None) -> Model:
         """Return the model of some rounds, or the mean of its snapshots."""
@@ -557,7 +572,8 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         first_round = 0 if earlier is None else notes_of(earlier).n_rounds
         has_offset = problem.offset is not None or (earlier is not None and notes_of(earlier).has_offset)
         run = Run(problem, target, schema, encoding, params, has_offset)
-        return Training(run, rows, reordered, held_rows, judge, base, first_round)
+        drawn = None if held.is_given else validation
+        return Training(run, rows, reordered, held_rows, judge, base, first_round, drawn)
 
     def _params(
         self, target: Target, problem: Problem, bin_map: BinMap, encoding: CategoryEncoding | None, **about: Any
@@ -767,7 +783,7 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         """Fit a member to its bag, with the constraints of the columns that it sees."""
         bin_map = shared.bin_map if bag.columns is None else columns_of_bins(shared.bin_map, bag.columns)
         start = Beginning(bin_map=bin_map)
-        return self.train(int(self.given.n_estimators), shared.part(bag), shared.target, threads, start)
+        return self.train(int(self.given.n_estimators), shared.part(bag), shared.target, threads, start).model
 
 
 def notes_of(model: Model) -> BoostingNotes:
@@ -794,6 +810,28 @@ def _fitted(loss: Loss, model: Model, problem: Problem, threads: int) -> Loss:
         return loss
     raw = beside_offset(model.raw(problem.table, threads), problem.offset)
     return loss.fitted(problem.y, user_shape(np.ascontiguousarray(raw.T)), problem.weight)
+
+
+def constant_beside(searches: Sequence[Searched], loss: Loss, threads: int) -> FloatArray | None:
+    """Return the best constant beside the predictions for rows held out, if the loss wants it.
+
+    Trees fit their training rows too closely: fewer of new rows lie between two quantiles. The best constant of a level
+    is the quantile of the residuals (Romano, Patterson & Candès 2019 correct intervals in the same way).
+    """
+    parts = [(one.model, one.held) for one in searches if one.held is not None]
+    if not loss.recentres or not parts:
+        return None
+    raw = np.concatenate([beside_offset(model.raw(held.table, threads), held.offset) for model, held in parts])
+    y = np.concatenate([held.y for _, held in parts])
+    weights = [held.weight for _, held in parts if held.weight is not None]
+    return loss.start_from(y, user_shape(np.ascontiguousarray(raw.T)), np.concatenate(weights) if weights else None)
+
+
+def shifted(model: Model, shift: FloatArray | None) -> Model:
+    """Return a model with another constant."""
+    if shift is None:
+        return model
+    return replace(model, forest=replace(model.forest, base=model.forest.base + shift))
 
 
 def without_base(forest: Forest) -> Forest:
