@@ -141,13 +141,15 @@ def measure(task: Task, candidates: Mapping[str, dict[str, Any]]) -> Case:
 
 def case_of(name: str, real: RealSet, options: argparse.Namespace) -> Case | None:
     """Return the case of a table, measured now or before; None if its rows are too few to race."""
-    from arboretum.ensembles.boosting.automatic import races
+    from arboretum.ensembles.boosting.automatic import of_release
 
     file = options.notes / f"{name}.npz"
     candidates = OF_ALL | (OF_CLASSES if real.kind == "multiclass" else OF_ONE_OUTPUT)
     if not file.exists():
         task = next(real.folds(options.data, options.rows, FOLDS, Settings(threads=options.threads)))
-        if not races(len(task.y)) or (real.kind != "regression" and task.n_classes <= int(task.y_test.max())):
+        if not of_release(None).races(len(task.y)) or (
+            real.kind != "regression" and task.n_classes <= int(task.y_test.max())
+        ):
             return None
         case = measure(task, candidates)
         losses = {f"{one} {fold}": values for one, folds in case.held.items() for fold, values in enumerate(folds)}

@@ -144,7 +144,7 @@ def fits() -> list[Fit]:
     small, forest = arb.BoostedTreesRegressor(n_estimators=3), arb.RandomForestRegressor(n_estimators=3)
     chooser, grove = arb.BoostedTreesClassifier(n_estimators=3), arb.RandomForestClassifier(n_estimators=3)
     tree = {"max_depth": 2}
-    rankers = [(loss, arb.BoostedTreesRanker(n_estimators=3, loss=loss)) for loss in ("lambdamart", "listwise")]
+    rankers = [(loss, arb.BoostedTreesRanker(n_estimators=3, loss=loss)) for loss in ("yetirank", "listwise")]
     hazards, leaves = arb.BoostedTreesSurvival(n_estimators=3), arb.RandomSurvivalForest(n_estimators=3)
     survivals = [("boosted", hazards), ("forest", leaves)]
     return [

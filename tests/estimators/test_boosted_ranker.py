@@ -15,6 +15,7 @@ from tests.reference.sklearn_checks import checks_of
 
 from arboretum import BoostedTreesRanker
 from arboretum.data.table import read_table
+from arboretum.ensembles.boosting.automatic import of_release
 from arboretum.ensembles.boosting.problem import Problem
 from arboretum.losses import LambdaMart, SquaredError
 from arboretum.metrics import map_score, mrr_score, ndcg_score
@@ -171,7 +172,7 @@ def test_only_queries_with_an_order_are_held_out(n_ordered):
     y = np.where((query < n_ordered) & (np.arange(N_ROWS) % 2 == 0), 1.0, 0.0)
     problem = Problem(read_table(X), y, None, query.astype(np.int64))
     goal = ranker().goal()
-    parts = [goal.split(problem, 0.2, seed=1), *goal.folds(problem, 0.2, seed=1)]
+    parts = [goal.split(problem, 0.2, seed=1), *goal.folds(problem, 0.2, 1, of_release(None))]
     assert len(parts) == (1 if n_ordered < 5 else 6)
     for kept, out in parts:
         assert sorted([*kept, *out]) == list(range(N_ROWS))

@@ -70,6 +70,7 @@ BAD = {
     "n_iter_no_change": [0, -1, None, 2.5, True],
     "tol": [-1e-9, "some", None, NAN, INF],
     "race": ["yes", None, 2],
+    "defaults": ["0.0", "1", 0.1, True],
     "refit": ["yes", None, 2],
     "time_limit": [0, -1, "1 h", NAN, True],
     "warm_start": ["yes", 2],

@@ -707,7 +707,7 @@ class BoostedTreesRanker(BoostedTrees):
 
     loss: str | Loss | GradientFunction = like(
         Objective,
-        default="lambdamart",
+        default="yetirank",
         allowed=Anything("str or Loss"),
         doc='What to minimise: "yetirank", "lambdamart", "pairwise", "listwise". Or an object derived from '
         "``arboretum.losses.Loss``.",

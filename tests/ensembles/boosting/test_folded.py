@@ -7,9 +7,10 @@ import pytest
 
 import arboretum as arb
 from arboretum.data.splits import fold_of_rows
-from arboretum.ensembles.boosting.automatic import FEWEST_HELD_QUERIES, QUERY_FOLDS
+from arboretum.ensembles.boosting.automatic import of_release
 
 N_QUERIES, ROWS_OF_QUERY = 60, 20
+QUERY_FOLDS, FEWEST_HELD_QUERIES = of_release(None).query_folds, of_release(None).fewest_held_queries
 
 
 def ranked_rows(n_queries: int = N_QUERIES) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -25,7 +25,7 @@ from arboretum.data.labels import side_by_side
 from arboretum.data.splits import fold_of_rows, split_groups, split_rows
 from arboretum.data.weights import in_rows
 from arboretum.ensembles.bagging.resampling import content_keys
-from arboretum.ensembles.boosting import automatic
+from arboretum.ensembles.boosting.automatic import Automatic
 from arboretum.ensembles.boosting.judging import JudgedRows
 from arboretum.ensembles.boosting.problem import Problem, Target
 from arboretum.ensembles.boosting.rows import Rows
@@ -88,7 +88,9 @@ class Goal(ABC):
             return split_groups(problem.group, share, seed, self.strata(problem.y))
         return split_rows(problem.table.n_rows, share, seed, self.strata(problem.y))
 
-    def folds(self, problem: Problem, share: float, seed: int) -> list[tuple[Positions, Positions]]:
+    def folds(
+        self, problem: Problem, share: float, seed: int, automatic: Automatic
+    ) -> list[tuple[Positions, Positions]]:
         """Return folds to hold out in turn, where one share of the rows would be too few; none: one share will do."""
         return []
 
@@ -328,15 +330,17 @@ class Ranking(Goal):
         held = np.isin(problem.query, queries[split_rows(len(queries), share, seed, None)[1]])
         return np.flatnonzero(~held), np.flatnonzero(held)
 
-    def folds(self, problem: Problem, share: float, seed: int) -> list[tuple[Positions, Positions]]:
+    def folds(
+        self, problem: Problem, share: float, seed: int, automatic: Automatic
+    ) -> list[tuple[Positions, Positions]]:
         """Return folds of whole queries if the share holds out too few of them to compare rounds by."""
         assert problem.query is not None
         queries = with_order(problem)
         n_queries = places.total(len(queries))
-        if n_queries * share >= automatic.FEWEST_HELD_QUERIES or n_queries < automatic.QUERY_FOLDS:
+        if n_queries * share >= automatic.fewest_held_queries or n_queries < automatic.query_folds:
             return []
-        fold = fold_of_rows(len(queries), automatic.QUERY_FOLDS, seed)
-        held = [np.isin(problem.query, queries[fold == one]) for one in range(automatic.QUERY_FOLDS)]
+        fold = fold_of_rows(len(queries), automatic.query_folds, seed)
+        held = [np.isin(problem.query, queries[fold == one]) for one in range(automatic.query_folds)]
         return [(np.flatnonzero(~out), np.flatnonzero(out)) for out in held]
 
     def arranged(self, problem: Problem) -> Problem:
@@ -368,6 +372,7 @@ class Ranking(Goal):
 
 def with_order(problem: Problem) -> NDArray[np.int64]:
     """Return the queries that rounds can be compared by, those with rows of different grades."""
+    assert problem.query is not None
     queries, query = np.unique(problem.query, return_inverse=True)
     least, most = np.full(len(queries), np.inf), np.full(len(queries), -np.inf)
     np.minimum.at(least, query, problem.y)

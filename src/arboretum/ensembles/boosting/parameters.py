@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from arboretum import places
 from arboretum.data.table import mostly_zero
 from arboretum.encoding.category_encoding import CategoryEncoding
-from arboretum.ensembles.boosting import automatic
-from arboretum.ensembles.boosting.automatic_rate import automatic_rate
+from arboretum.ensembles.boosting.automatic import RELEASES, of_release
 from arboretum.ensembles.boosting.average_rounds import AverageRounds, RoundsToAverage
 from arboretum.ensembles.boosting.dart import Dart
 from arboretum.ensembles.boosting.goals import Goal
@@ -96,7 +95,7 @@ class BoostedShape:
     max_leaf_nodes: int | None = parameter(
         None,
         Number(2, MOST, integer=True, optional=True),
-        "Maximum number of leaves of a tree; by default 31 for leaf-wise growth, otherwise unlimited.",
+        "Maximum number of leaves of a tree; by default 31 for leaf-wise growth, 8 for rankings, otherwise unlimited.",
     )
     max_depth: int | None = parameter(
         None,
@@ -336,6 +335,18 @@ class Callbacks:
     )
 
 
+@parameter_group("Defaults")
+class Release:
+    """Whose automatic choices a fit makes."""
+
+    defaults: str | None = parameter(
+        None,
+        Choice(None, *RELEASES),
+        'Release whose automatic choices to make, such as what "auto" stands for: name it to repeat fits with later '
+        "releases. None takes the newest. See docs/boosting-defaults.md.",
+    )
+
+
 @parameter_group()
 class BoostingParameters(
     Rounds,
@@ -354,6 +365,7 @@ class BoostingParameters(
     BoostedStopping,
     WarmStart,
     Callbacks,
+    Release,
     Seed,
     Threads,
     Progress,
@@ -574,11 +586,11 @@ def boosting_params(
         Whether there are validation rows.
     """
     keeps_best = validates and given.early_stopping is not False
-    vector_leaves = has_vector_leaves(given, loss)
+    vector_leaves, automatic = has_vector_leaves(given, loss), of_release(given.defaults)
     if not isinstance(given.learning_rate, str):
         rate = float(given.learning_rate)
     elif rate is None:
-        rate = automatic_rate(loss, n_rows, n_rounds, keeps_best=keeps_best, vector_leaves=vector_leaves)
+        rate = automatic.learning_rate(loss, n_rows, n_rounds, keeps_best=keeps_best, vector_leaves=vector_leaves)
     return BoostingParams(
         n_rounds=n_rounds,
         learning_rate=rate,
@@ -613,6 +625,7 @@ def tree_params(
     """Return how to grow each tree, for features in the ``order`` of binned columns."""
     schema, n_features = problem.table.schema, len(order)
     leaf_wise, least = given.growth == "leaf", given.min_samples_leaf
+    automatic = of_release(given.defaults)
     directions = goal.directions(monotone_directions(given.monotonic_cst, schema), target)
     place = {column: feature for feature, column in enumerate(order)}
     sets = interaction_sets(given.interaction_cst, schema)
@@ -621,7 +634,7 @@ def tree_params(
         sets = encoding.column_sets(sets)
     return TreeParams(
         growth=given.growth,
-        max_leaf_nodes=given.max_leaf_nodes or (31 if leaf_wise else NO_LIMIT),
+        max_leaf_nodes=given.max_leaf_nodes or (automatic.leaves_of_tree(target.loss) if leaf_wise else NO_LIMIT),
         max_depth=given.max_depth or (NO_LIMIT if leaf_wise or given.max_leaf_nodes else 6),
         min_samples_leaf=automatic.least_rows_of_leaf(target.loss, n_rows) if isinstance(least, str) else int(least),
         min_child_weight=float(given.min_child_weight),
@@ -641,11 +654,11 @@ def tree_params(
 
 def leaf_penalty(given: BoostingParameters, weight: FloatArray | None, n_rows: int) -> float:
     """Return the penalty on squares of leaf values, for rows with these weights."""
-    return automatic.leaf_penalty(weight, n_rows) if isinstance(given.l2, str) else float(given.l2)
+    return of_release(given.defaults).leaf_penalty(weight, n_rows) if isinstance(given.l2, str) else float(given.l2)
 
 
 def share_of_rows(given: BoostingParameters, n_rows: int) -> float:
     """Return the share of the rows that a tree holds in memory."""
     if given.sampling == "goss" or not isinstance(given.subsample, str):
         return 1.0 if given.sampling in ("goss", "bayesian", "bootstrap") else float(given.subsample)
-    return automatic.share_of_rows(given.sampling, n_rows)
+    return of_release(given.defaults).share_of_rows(given.sampling, n_rows)

@@ -30,7 +30,7 @@ from arboretum.data.splits import deal_out, deal_out_groups
 from arboretum.data.table import Table, conform, read_table
 from arboretum.encoding.category_encoding import CategoryEncoding, learn_encoding
 from arboretum.ensembles.bagging.resampling import Bag, columns_of_bins, with_schema
-from arboretum.ensembles.boosting import automatic
+from arboretum.ensembles.boosting.automatic import Automatic, of_release
 from arboretum.ensembles.boosting.average_rounds import AverageRounds, average_of, weighted_rounds
 from arboretum.ensembles.boosting.folded import FoldedRuns
 from arboretum.ensembles.boosting.goals import Goal
@@ -292,7 +292,7 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         given, loss = self.given, target.loss
         if not given.race or given.scoring != "loss" or given.time_limit is not None or given.dart_rate:
             return {}
-        if places.are_several() or not automatic.races(problem.count_rows()):
+        if places.are_several() or not self.automatic.races(problem.count_rows()):
             return {}
         searches = given.early_stopping is not False if held.is_given else self._wants_validation(problem, False)
         if not searches or not (loss.row_wise and loss.has_values) or problem.y.ndim > 1:
@@ -403,7 +403,7 @@ class Boosting(Recipe[BoostingParameters, Goal]):
     def _fits_again(self, n_rows: int) -> bool:
         """Whether all rows are fitted again; a model that will be trained further keeps the rows that it holds out."""
         refit = self.given.refit
-        return refit is True or (refit == "auto" and not self.given.warm_start and automatic.fits_again(n_rows))
+        return refit is True or (refit == "auto" and not self.given.warm_start and self.automatic.fits_again(n_rows))
 
     def train(self, n_rounds: int, problem: Problem, target: Target, threads: int, start: Beginning = ANEW) -> Searched:
         """Boost once."""
@@ -443,7 +443,8 @@ class Boosting(Recipe[BoostingParameters, Goal]):
             return []
         if raced and not is_set(given, "validation_fraction"):
             return self.race_folds(problem)
-        return self.goal.folds(problem, float(given.validation_fraction), seed_of(given.random_state))
+        seed = seed_of(given.random_state)
+        return self.goal.folds(problem, float(given.validation_fraction), seed, self.automatic)
 
     def train_folds(
         self,
@@ -491,6 +492,11 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         rate, per_round = params.learning_rate, params.trees_per_round
         notes = BoostingNotes(n_rounds, history, rate, per_round, run.has_offset, is_averaged=is_averaged)
         return replace(model, head=head, notes=notes)
+
+    @property
+    def automatic(self) -> Automatic:
+        """The automatic choices of the release that is asked for."""
+        return of_release(self.given.defaults)
 
     @property
     def average(self) -> AverageRounds | None:
@@ -747,7 +753,7 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         given = self.given
         if given.early_stopping != "auto":
             return bool(given.early_stopping)
-        return not (continuing or given.warm_start) and automatic.holds_out(problem.count_rows())
+        return not (continuing or given.warm_start) and self.automatic.holds_out(problem.count_rows())
 
     def _read_validation(self, held: HeldRows, schema: Schema, target: Target, has_offset: bool) -> Problem:
         if held.y is None:

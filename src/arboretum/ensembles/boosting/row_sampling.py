@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.ensembles.boosting.automatic import share_of_rows
+from arboretum.ensembles.boosting.automatic import of_release
 from arboretum.growing.sampling import Bayesian, Bootstrap, Goss, Mvs, Sampler, Stratified, Subsample
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -51,7 +51,7 @@ def _goss(model: Any) -> Goss:
 def sampler_of(model: Any, goal: Any, y: FloatArray, n_rows: int) -> Sampler:
     """Return the sampling that parameters describe, for a table of ``n_rows`` rows."""
     given = model.subsample
-    share = share_of_rows(model.sampling, n_rows) if isinstance(given, str) else float(given)
+    share = of_release(model.defaults).share_of_rows(model.sampling, n_rows) if isinstance(given, str) else float(given)
     if model.sampling == "goss":
         return _goss(model)
     if model.sampling == "bayesian":
