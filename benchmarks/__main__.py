@@ -53,6 +53,7 @@ def parser() -> argparse.ArgumentParser:
     study = commands.add_parser("forest-defaults", help="settings of a random forest over real data sets")
     add_study(study, forest_defaults.run, folds=3)
     study.add_argument("--trees", type=positive, default=100, help="trees of a forest, in the study of settings")
+    study.add_argument("--estimator", choices=forest_defaults.ESTIMATORS, default="RandomForest")
     study.add_argument("--rivals", action="store_true", help="compare libraries as they come in place of settings")
     study.add_argument("--libraries", default="all", help=f"of --rivals; default: {','.join(UNTOUCHED_FORESTS)}")
     study = commands.add_parser("boosting-defaults", help="libraries as they come, or settings, over real data sets")

@@ -9,7 +9,6 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import Any
@@ -21,28 +20,33 @@ from benchmarks.measuring import Row, score, timed
 from benchmarks.public_sets import chosen_sets
 from benchmarks.ranking import ranks
 from benchmarks.real_sets import RealSet
-from benchmarks.rivals import FORESTS
+from benchmarks.rivals import Rival
+from benchmarks.rivals.untouched import UntouchedForest
 from benchmarks.table import HOME, Column, Table
-from benchmarks.task import Task
-from benchmarks.workloads.forests import SETTINGS
+from benchmarks.task import Settings, Task
 
+AUTO = "auto"
 LEAVES = (1, 2, 5)
 COLUMNS: dict[str, Any] = {"√p": "sqrt", "p/3": 1 / 3, "p/2": 0.5, "p": 1.0}
-BINS = {"255 bins": 255, "exact": None}
 GRID: dict[str, dict[str, Any]] = {
-    f"{rows} a leaf, {columns}, {bins}": {"min_rows": rows, "columns": COLUMNS[columns], "bins": BINS[bins]}
-    for rows, columns, bins in product(LEAVES, COLUMNS, BINS)
+    AUTO: {},
+    **{
+        f"{rows} a leaf, {columns}": {"min_samples_leaf": rows, "max_features": COLUMNS[columns]}
+        for rows, columns in product(LEAVES, COLUMNS)
+    },
 }
+ESTIMATORS = ("RandomForest", "ExtraTrees")
+MOST = 0.3  # that a table counts, in logarithms
 MEASURES = {"log_loss": "log-loss", "auc": "AUC", "accuracy": "accuracy", "rmse": "RMSE / deviation", "fit_s": "fit s"}
 HIGHER_IS_BETTER = ("auc", "accuracy")
+LOSSES = ("log_loss", "rmse")
 
 Scores = dict[str, dict[str, Row]]
 """set → settings → measures."""
 
 
-def measure(task: Task) -> Row:
+def measure(rival: Rival, task: Task) -> Row:
     """Fit and score one forest; errors of numbers are relative to their standard deviation."""
-    rival = FORESTS[HOME]
     fit_s, model = timed(lambda: rival.fit(task))
     row = score(task, rival.predict(model, task.X_test)) | {"fit_s": fit_s}
     if task.kind == "regression":
@@ -52,11 +56,11 @@ def measure(task: Task) -> Row:
 
 def study(real: RealSet, options: argparse.Namespace) -> dict[str, Row]:
     """Return the mean scores of every setting over the folds of one set."""
-    base = replace(SETTINGS, rounds=options.trees, threads=options.threads)
-    tasks = list(real.folds(options.data, options.rows, options.folds, base))
+    tasks = list(real.folds(options.data, options.rows, options.folds, Settings(threads=options.threads)))
     scores = {}
     for name, changes in GRID.items():
-        rows = [measure(task.with_settings(**changes)) for task in tasks]
+        rival = UntouchedForest(HOME, options.estimator, n_estimators=options.trees, **changes)
+        rows = [measure(rival, task) for task in tasks]
         scores[name] = {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
     return scores
 
@@ -96,17 +100,46 @@ def value_table(scores: Scores, keys: Sequence[str]) -> Table:
     columns = [Column(key, MEASURES[key]) for key in keys]
     table = Table("forest-defaults-values", title, columns, rows_are="value")
     mean = {key: mean_ranks(scores, key) for key in keys}
-    for place, values in enumerate(([f"{rows} a leaf" for rows in LEAVES], COLUMNS, BINS)):
+    for place, values in enumerate(([f"{rows} a leaf" for rows in LEAVES], COLUMNS)):
         for value in values:
-            with_value = [setting for setting in GRID if setting.split(", ")[place] == value]
+            with_value = [setting for setting in GRID if setting != AUTO and setting.split(", ")[place] == value]
             table.rows[value] = {key: float(np.mean([mean[key][s] for s in with_value])) for key in keys}
     return table
 
 
+def left_out_table(scores: Scores, keys: Sequence[str]) -> Table:
+    """Compare what is chosen for each table with one setting for all, chosen without the table that it is judged on.
+
+    Numbers are geometric means of losses beside those of "auto".
+    """
+    columns = [Column(key, f"{MEASURES[key]} / auto's", 4) for key in keys]
+    table = Table("forest-defaults-left-out", "leave one table out", columns, rows_are="choice")
+    fixed = [setting for setting in GRID if setting != AUTO]
+    rows: dict[str, dict[str, float]] = {AUTO: {}, "one for all other tables": {}, "the best of each table": {}}
+    for key in keys:
+        among = [by_setting for by_setting in scores.values() if has(by_setting, key)]
+        own = np.array([by_setting[AUTO][key] for by_setting in among])
+        beside = np.log(
+            np.array([[by_setting[setting][key] for setting in fixed] for by_setting in among]) / own[:, None]
+        )
+        bounded = np.clip(beside, -MOST, MOST)
+        others = (bounded.sum(axis=0) - bounded) / max(1, len(among) - 1)
+        found = (np.zeros(len(among)), beside[np.arange(len(among)), others.argmin(axis=1)], beside.min(axis=1))
+        for row, ratios in zip(rows.values(), found, strict=True):
+            row[key] = float(np.exp(ratios.mean()))
+    table.rows.update(rows)
+    return table
+
+
 def tables(scores: Scores) -> list[Table]:
-    """Return one table a measure, then the mean ranks by the value of a parameter."""
+    """Return one table a measure, the mean ranks by the value of a parameter, and how a choice pays."""
     keys = [key for key in MEASURES if any(has(by_setting, key) for by_setting in scores.values())]
-    return [*(measure_table(scores, key) for key in keys), value_table(scores, keys)]
+    losses = [key for key in LOSSES if key in keys]
+    return [
+        *(measure_table(scores, key) for key in keys),
+        value_table(scores, keys),
+        left_out_table(scores, losses),
+    ]
 
 
 def run(options: argparse.Namespace) -> int:
@@ -127,7 +160,10 @@ def run(options: argparse.Namespace) -> int:
             print(f"{name} skipped: {options.data} does not hold it")
         if options.json:
             options.json.write_text(json.dumps(scores, indent=1, ensure_ascii=False))
-    print(f"{options.trees} trees, {options.folds} folds of at most {options.rows:,} rows a set", end="\n\n")
+    print(
+        f"{options.estimator}, {options.trees} trees, {options.folds} folds of at most {options.rows:,} rows a set",
+        end="\n\n",
+    )
     for table in tables(scores) if scores else []:
         print(table.markdown() if options.markdown else table.text(), end="\n\n")
     return 0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ ROWS, COLUMNS = 100_000, 28
 SCIKIT = (HOME, "sklearn")
 SETS = "adbench_classical"
 """Folder of .npz files with X and y, 1 for an anomaly (Han et al. 2022, ADBench)."""
-MOST_ROWS = 20_000
+MOST_ROWS = 10_000
 BLOBS, GHOSTS = ((0.0, 10.0), (10.0, 0.0)), ((0.0, 0.0), (10.0, 10.0))
 
 Rows = NDArray[np.float64]
@@ -59,34 +60,72 @@ def run(bench: Bench) -> Iterator[Table]:
 
 
 def real_sets(bench: Bench) -> Iterator[Table]:
-    """Compare the mean AUC over ``--repeat`` seeds, set by set."""
+    """Compare untouched libraries by AUC and average precision, set by set, over ``--repeat`` seeds."""
     files = sorted((bench.data / SETS).glob("*.npz")) if bench.data else []
     if not files or len(bench.installed(SCIKIT)) < 2:
         yield Table("isolation-sets", f"skipped: needs {SETS} under --data, and {' and '.join(SCIKIT)}", ())
         return
-    columns = (Column("ours", "our AUC", 4), Column("its", "its AUC", 4), Column("hyperplanes", "ours, hyperplanes", 4))
-    table = Table("isolation-sets", f"AUC, mean of {bench.repeat} seeds", columns, rows_are="set")
+    known = [library for library in UNTOUCHED if find_spec(library)]
+    titles = {"auc": "AUC", "ap": "average precision"}
+    columns = [
+        Column(f"{library} {key}{suffix}", f"{library}{heading}", digits)
+        for key in titles
+        for library in known
+        for suffix, heading, digits in (("", f" {titles[key]}", 4), (" ±", " ±", 2))
+    ]
+    table = Table("isolation-sets", f"untouched, mean of {bench.repeat} seeds and its error", columns, rows_are="set")
     for file in files:
-        table.rows[file.stem] = compare(bench, file)
-    means = {column.key: float(np.mean(list(table.measured(column.key).values()))) for column in columns}
-    table.rows["mean"] = means
+        table.rows[file.stem] = compare(bench, file, known)
+    measured = {column.key: list(table.measured(column.key).values()) for column in columns}
+    table.rows["mean"] = {key: float(np.mean(values)) for key, values in measured.items()}
     yield table
 
 
-def compare(bench: Bench, file: Path) -> Row:
-    """Judge both libraries, and full hyperplanes, on one set."""
+def compare(bench: Bench, file: Path, libraries: Sequence[str]) -> Row:
+    """Judge the libraries on one set: means over the seeds, and their standard errors."""
+    from sklearn.metrics import average_precision_score, roc_auc_score
+
     with np.load(file) as content:
         X, y = content["X"].astype(np.float64), content["y"].ravel()
     if len(X) > MOST_ROWS:
         rows = np.random.default_rng(0).permutation(len(X))[:MOST_ROWS]
         X, y = X[rows], y[rows]
+    found: Row = {}
+    for library in libraries:
+        said = [UNTOUCHED[library](X, seed, bench.threads) for seed in range(bench.repeat)]
+        for key, measure in (("auc", roc_auc_score), ("ap", average_precision_score)):
+            values = [float(measure(y, anomaly)) for anomaly in said]
+            found[f"{library} {key}"] = float(np.mean(values))
+            found[f"{library} {key} ±"] = float(np.std(values, ddof=min(1, len(values) - 1)) / len(values) ** 0.5)
+    return found
 
-    def mean(library: str, **params: Any) -> float:
-        return float(
-            np.mean([auc(forest(library, bench, seed, **params).fit(X), X, y) for seed in range(bench.repeat)])
-        )
 
-    return {"ours": mean(HOME), "its": mean("sklearn"), "hyperplanes": mean(HOME, extension="full")}
+def of_ours(X: Rows, seed: int, threads: int) -> Rows:
+    """Return how odd each row is, by arboretum."""
+    import arboretum
+
+    return np.asarray(-arboretum.IsolationForest(n_jobs=threads, random_state=seed).fit(X).score_samples(X))
+
+
+def of_sklearn(X: Rows, seed: int, threads: int) -> Rows:
+    """Return how odd each row is, by scikit-learn."""
+    from sklearn.ensemble import IsolationForest
+
+    return np.asarray(-IsolationForest(n_jobs=threads, random_state=seed).fit(X).score_samples(X))
+
+
+def of_isotree(X: Rows, seed: int, threads: int) -> Rows:
+    """Return how odd each row is, by isotree."""
+    from isotree import IsolationForest
+
+    return np.asarray(IsolationForest(nthreads=threads, random_seed=seed + 1).fit(X).predict(X))
+
+
+UNTOUCHED: dict[str, Callable[[Rows, int, int], Rows]] = {
+    HOME: of_ours,
+    "sklearn": of_sklearn,
+    "isotree": of_isotree,
+}
 
 
 def blobs(rng: np.random.Generator, n: int, centres: Any) -> Rows:

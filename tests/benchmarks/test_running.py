@@ -366,6 +366,7 @@ def test_the_study_of_defaults_prints_ranks(tmp_path: Path, capsys: pytest.Captu
         assert f"{heading}, mean over folds" in printed
     assert "RMSE" not in printed
     assert "| 5 a leaf |" in printed
+    assert "| one for all other tables |" in printed
     assert main(["forest-defaults", "--data", str(tmp_path), "--sets", "germany"]) == 2
     assert "no set is called 'germany'; there are: adult, " in capsys.readouterr().err
 
@@ -440,6 +441,20 @@ def test_ranks_share_ties_and_know_what_is_better() -> None:
     assert ranks[settings[0]] == 1.0
     assert {ranks[name] for name in settings[1:]} == {(2 + len(settings)) / 2}
     assert forest_defaults.mean_ranks({"a": accuracy, "b": error}, "rmse")[settings[1]] == 1.0
+
+
+def test_one_setting_for_all_tables_is_judged_on_the_table_that_it_was_chosen_without() -> None:
+    losses = {name: 1.0 for name in forest_defaults.GRID}
+    first, second, *_ = (name for name in forest_defaults.GRID if name != forest_defaults.AUTO)
+    by_table = {"a": {first: 0.5, second: 0.9}, "b": {second: 0.9}, "c": {second: 0.9}}
+    scores = {
+        table: {name: {"rmse": loss} for name, loss in (losses | changed).items()}
+        for table, changed in by_table.items()
+    }
+    rows = forest_defaults.left_out_table(scores, ["rmse"]).rows
+    assert rows["auto"]["rmse"] == 1.0
+    assert rows["one for all other tables"]["rmse"] == pytest.approx(np.exp(np.log([0.9, 1.0, 1.0]).mean()))
+    assert rows["the best of each table"]["rmse"] == pytest.approx(np.exp(np.log([0.5, 0.9, 0.9]).mean()))
 
 
 def test_real_columns_are_text_or_numbers(tmp_path: Path) -> None:

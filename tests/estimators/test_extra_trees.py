@@ -21,7 +21,7 @@ def thresholds(model, feature=0):
 
 @pytest.mark.parametrize(("cls", "y"), FORESTS)
 def test_every_tree_sees_every_row_and_draws_its_own_cuts(cls, y):
-    forest = cls(n_estimators=20).fit(X, y).forest_
+    forest = cls(n_estimators=20, max_features="sqrt").fit(X, y).forest_
     roots = forest.tree_start[:-1]
     assert (forest.n_rows[roots] == 500).all()
     assert len(set(zip(forest.feature[roots], forest.threshold[roots], strict=True))) == 20
@@ -82,7 +82,7 @@ def test_drawn_thresholds_smooth_what_searched_ones_step(cls, y):
 def test_extreme_values_are_not_cut_off_one_by_one(cls, y, max_bins, column):
     """Ranges beyond the largest double: a tree of a hundred values would be a hundred deep."""
     labels = np.arange(100) % 2 if cls is arb.ExtraTreesClassifier else np.arange(100.0)
-    model = cls(n_estimators=200, max_bins=max_bins).fit(column[:, None], labels)
+    model = cls(n_estimators=200, max_bins=max_bins, min_samples_leaf=1).fit(column[:, None], labels)
     np.testing.assert_array_equal(model.predict(column[:, None]), labels)
     assert model.forest_.tree_depths().max() < 60
 

@@ -103,8 +103,9 @@ def test_importance_is_the_fall_of_the_out_of_bag_score(classifier):
 
     def score(leaves):
         forest, out = classifier.forest_, classifier.bags_.copies == 0
+        prior = forest.value[forest.tree_start[:-1], 0].mean()  # of the one tree without a split
         share = [
-            np.mean([forest.value[forest.tree_start[t] + leaves[i, t], 0] for t in np.flatnonzero(out[i])])
+            np.mean([prior, *(forest.value[forest.tree_start[t] + leaves[i, t], 0] for t in np.flatnonzero(out[i]))])
             for i in range(N)
             if out[i].any()
         ]

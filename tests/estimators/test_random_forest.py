@@ -71,9 +71,10 @@ def test_trees_without_limits_know_the_rows_they_saw(cls):
 def test_a_prediction_is_the_mean_of_the_trees(cls):
     model = make(cls).fit(X, target_of(cls))
     forest, leaves = model.forest_, model.apply(X)
-    mean = forest.value[forest.tree_start[:-1] + leaves, 0].mean(axis=1)
+    total, roots = forest.value[forest.tree_start[:-1] + leaves, 0].sum(axis=1), forest.value[forest.tree_start[:-1], 0]
     found = model.predict_proba(X)[:, 1] if cls in CLASSIFIERS else model.predict(X)
-    np.testing.assert_allclose(found, mean, rtol=1e-12)
+    prior = model.prior_trees if cls in CLASSIFIERS else 0
+    np.testing.assert_allclose(found, (total + prior * roots.mean()) / (forest.n_trees + prior), rtol=1e-12)
 
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)
@@ -269,7 +270,7 @@ def test_rows_of_no_weight_are_not_there(cls):
 
 
 def out_of_bag_by_hand(model, X):
-    """Mean over the trees whose bags do not hold the row."""
+    """Mean over the trees whose bags do not hold the row, and over trees without a split."""
     sums, counts = 0.0, 0
     forest, leaves = model.forest_, model.apply(X)
     for tree, copies in enumerate(model.bags_.copies.T):
@@ -277,8 +278,10 @@ def out_of_bag_by_hand(model, X):
         assert forest.n_rows[root] == copies.sum()
         sums = sums + np.where(out[:, None], forest.value[root + leaves[:, tree]], 0.0)
         counts = counts + out
+    prior = getattr(model, "prior_trees", 0.0)
+    sums = sums + prior * forest.value[forest.tree_start[:-1]].mean(axis=0)
     with np.errstate(invalid="ignore"):
-        return sums / counts[:, None]
+        return np.where(counts[:, None], sums / (counts + prior)[:, None], np.nan)
 
 
 @pytest.mark.parametrize("cls", FORESTS)
@@ -412,7 +415,8 @@ def test_a_warm_start_on_another_table_is_refused():
 @pytest.mark.parametrize("cls", FORESTS)
 def test_an_interrupt_keeps_the_trees_so_far_and_the_next_fit_goes_on(cls, monkeypatch):
     y = target_of(cls)
-    whole, make_grower, calls = make(cls, n_jobs=2).fit(X, y), bagging._grower, []
+    given = {"n_jobs": 2, "max_features": 0.5, "min_samples_leaf": 1}
+    whole, make_grower, calls = make(cls, **given).fit(X, y), bagging._grower, []
 
     class Interrupted:
         def __init__(self, *args):
@@ -424,7 +428,7 @@ def test_an_interrupt_keeps_the_trees_so_far_and_the_next_fit_goes_on(cls, monke
                 raise KeyboardInterrupt
             return self.grower.grow(*args)
 
-    model = make(cls, n_jobs=2, warm_start=True)
+    model = make(cls, **given, warm_start=True)
     with monkeypatch.context() as patch:
         patch.setattr(bagging, "SECONDS_A_BATCH", 0.0)
         patch.setattr(bagging, "_grower", Interrupted)

@@ -65,6 +65,8 @@ def settings_of(case: Any) -> dict[str, Any]:
         boosted = getattr(arb, f"BoostedTrees{kind[case.problem.__name__]}")
         return {"estimators": lambda: [("boosted", boosted(n_estimators=20))]}
     params = {"n_estimators": 20, "n_steps": 20, "early_stopping": False, "adjust": False}
+    if case.name.startswith(("RandomForest", "ExtraTrees")):
+        params |= {"max_features": 0.5, "min_samples_leaf": 1}  # trials of "auto" end with KeyboardInterrupt
     return {name: value for name, value in params.items() if name in case.make().get_params(deep=False)}
 
 

@@ -16,6 +16,6 @@ def copies(model: Any, X: Any, target: BaggedTarget, draws: Draws) -> np.ndarray
     """How often each tree drew each row, (rows, trees)."""
     table = read_table(X)
     data = assign_bins(table, learn_bins(table, max_bins=model.max_bins, weight=target.weight))
-    bootstrap = draws.bootstrap(data, target, 1, None, code_edges(table, data.bin_map))
+    bootstrap = draws.pool(data, target, 1, None, code_edges(table, data.bin_map)).bootstrap
     seed = seed_of(model)
     return np.column_stack([bootstrap.copies(seed, tree, table.n_rows) for tree in range(len(model))])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -331,7 +332,7 @@ def trees_of(forest: Any, cls: type[Tree], head: MeanHead) -> list[Tree]:
     shared = set(parameters(cls)) & set(parameters(type(forest))) - {"class_weight"}
     given = {name: getattr(forest, name) for name in shared}
     model = forest.model_
-    notes, trees = notes_of(model), model.forest
+    notes, trees = notes_of(model), replace(model.forest, base=np.zeros_like(model.forest.base))
     if notes.is_averaged:
         raise AttributeError(
             f"this {type(forest).__name__} is an average, whose trees have weights: look at the models that it was "

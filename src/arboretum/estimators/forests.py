@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from arboretum.ensembles.bagging import goals
 from arboretum.ensembles.bagging.leaf_statistics import forest_quantiles
 from arboretum.ensembles.bagging.model_notes import notes_of
-from arboretum.ensembles.bagging.parameters import ClassForest, ForestParameters, NumberForest, check_together
+from arboretum.ensembles.bagging.parameters import AUTO, ClassForest, ForestParameters, NumberForest, check_together
 from arboretum.ensembles.bagging.recipe import Bagging
 from arboretum.ensembles.bagging.settings import Settings
 from arboretum.estimators.averaged_trees import AveragedTrees, ClassTrees, NumberTrees, one_or_all
@@ -80,15 +80,20 @@ class BaggedTrees(ForestParameters, AveragedTrees, GrownTrees, Estimator):
 
 
 class OutOfBagMeans:
-    """What trees say of rows that they have not seen.
+    """What trees say of rows that they have not seen, and what was chosen by it.
 
     Attributes
     ----------
     oob_score_ : float
         Score of predictions by trees that never saw the row, if ``oob_score`` asked for it.
+    chosen_params_ : dict
+        What "auto" stands for; a fit with these parameters gives the same model.
     """
 
     model_: Model
+    max_features: Any
+    min_samples_leaf: Any
+    min_weight_fraction_leaf: float
 
     @property
     def oob_score_(self) -> float:
@@ -97,6 +102,17 @@ class OutOfBagMeans:
         if score is None:
             raise self._no_out_of_bag()
         return score
+
+    @property
+    def chosen_params_(self) -> dict[str, Any]:
+        """What "auto" stands for; a fit with these parameters gives the same model."""
+        choice, chosen = notes_of(self.model_).choice, dict[str, Any]()
+        if choice is not None and self.max_features == AUTO:
+            chosen["max_features"] = choice.max_features
+        if choice is not None and self.min_samples_leaf == AUTO:
+            least = max(choice.least_weight / int(self.model_.forest.n_rows[0]), self.min_weight_fraction_leaf)
+            chosen |= {"min_samples_leaf": 1, "min_weight_fraction_leaf": least}
+        return chosen
 
     def _oob_mean(self) -> FloatArray:
         """Means of trees that never saw a row."""
@@ -134,7 +150,7 @@ class ForestOfClasses(ClassForest, KeptBags, OutOfBagMeans, ClassTrees):
 
     def goal(self) -> goals.Classes:
         """Return how labels are read, and what the mean of the trees means."""
-        return goals.Classes(self.criterion, self.class_weight, self.bootstrap, self.voting)
+        return goals.Classes(self.criterion, self.class_weight, self.bootstrap, self.voting, self.prior_trees)
 
 
 class ForestOfNumbers(NumberForest, KeptBags, OutOfBagMeans, NumberTrees):
@@ -208,7 +224,7 @@ class RandomForestClassifier(ForestOfClasses, BaggedTrees, Classifier):
 
 @declares_parameters
 class RandomForestRegressor(ForestOfNumbers, BaggedTrees, Regressor):
-    """Random forest for numbers: deep trees on bootstrapped rows, a third of the columns per node, averaged.
+    """Random forest for numbers: deep trees on bootstrapped rows, some of the columns per node, averaged.
 
     References
     ----------

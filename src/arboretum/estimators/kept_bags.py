@@ -14,7 +14,7 @@ from arboretum.ensembles.bagging.goals import Goal
 from arboretum.ensembles.bagging.leaf_statistics import infinitesimal_jackknife
 from arboretum.ensembles.bagging.model_notes import Bags, notes_of
 from arboretum.ensembles.bagging.proximity import dense_proximity, outlier_scores, top_k_proximity
-from arboretum.model.heads import ClassMeanHead
+from arboretum.model.heads import ClassMeanHead, MeanHead
 from arboretum.model.model import Model
 from arboretum.running.threads import n_threads
 
@@ -158,7 +158,7 @@ class KeptBags:
         bags = self._bags("oob_permutation_importance")
         check_integer("n_repeats", n_repeats)
         model, goal, threads = self.model_, self.goal(), n_threads(self.n_jobs)
-        table = model.conform(X).dense()
+        table, head = model.conform(X).dense(), model.head_as(MeanHead)
         if not bags.hold(model, table, threads):
             raise ValueError("X is not the table that the forest was fitted on: out-of-bag rows are not known for it")
         known = np.flatnonzero(bags.out_of_bag.any(axis=1))
@@ -166,7 +166,7 @@ class KeptBags:
         weight = None if sample_weight is None else np.asarray(sample_weight)[known]
 
         def score(stand_in: Any) -> float:
-            return goal.score(scoring, truth, stand_in.predict_raw(None) / model.forest.n_trees, weight, self)
+            return goal.score(scoring, truth, head.mean(stand_in.predict_raw(None)), weight, self)
 
         falls = permutation_falls(
             by_bags(self, table.take(known), known, threads),

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from arboretum.ensembles.bagging.model_notes import notes_of
 from arboretum.ensembles.bagging.preparation import GivenRows, Preparation
 from arboretum.ensembles.bagging.shared_leaves import membership, number_leaves
-from arboretum.ensembles.bagging.trees import BaggedTarget
 from arboretum.estimators.averaged_trees import AveragedTrees
 from arboretum.model.forest import LEAF, Forest
-from arboretum.model.heads import ClassMeanHead
+from arboretum.model.heads import ClassMeanHead, MeanHead
 from arboretum.model.model import Model
 from arboretum.running.threads import n_threads
 
@@ -31,11 +30,12 @@ def forest_influence(
     _reject_what_is_not_a_mean(inner, model.criterion)
     forest, goal = inner.forest, preparation.goal
     given = preparation.read(X_train, y_train, sample_weight)
-    target = _as_values(given.target)
+    target = given.target.as_values
     leaves = inner.leaves(inner.conform(X_train), threads)[given.numbers]
     if target.shape[1] != forest.width:
         raise _other_rows()
-    removal = _removal(forest, leaves, target, _copies(preparation, given, notes_of(inner).seed, threads))
+    copies, weight = _copies(preparation, given, notes_of(inner).seed, threads), inner.explained()[1]
+    removal = _removal(forest, leaves, target, copies, weight)
     new = inner.conform(X)
     (train, asked), n_leaves = number_leaves(leaves, inner.leaves(new, threads))
     left = membership(asked, n_leaves, np.float64(1.0))
@@ -49,7 +49,7 @@ def forest_influence(
     if y is None:
         return change, new.n_rows, given.n_given, forest.width
     asked_for = goal.read_more(goal.as_columns(y, new.n_rows), None, given)
-    residual = inner.raw(new, threads, forest) / forest.n_trees - _as_values(asked_for)
+    residual = inner.head_as(MeanHead).mean(inner.raw(new, threads, forest)) - asked_for.as_values
 
     def change_of_loss(rows: slice, output: int) -> FloatArray:
         """Σ (r + Δ)² − r² over the outputs."""
@@ -83,16 +83,6 @@ def _other_rows() -> ValueError:
     )
 
 
-def _as_values(target: BaggedTarget) -> FloatArray:
-    """Return what leaves should say of rows: numbers, or whether a row is of each class; of two, of the second."""
-    if target.classes is None:
-        return np.asarray(target.numbers)
-    columns = np.column_stack(
-        [codes[:, None] == np.arange(n) for codes, n in zip(target.classes.T, target.n_classes, strict=True)]
-    )
-    return (columns[:, 1:] if columns.shape[1] == 2 else columns).astype(np.float64)
-
-
 def _copies(preparation: Preparation, given: GivenRows, seed: int, threads: int) -> Callable[[int], FloatArray]:
     """Return a function from a tree to the weight of each training row in it: copies in the bag, drawn once more."""
     weight = given.target.weight
@@ -104,9 +94,11 @@ def _copies(preparation: Preparation, given: GivenRows, seed: int, threads: int)
 
 
 def _removal(
-    forest: Forest, leaves: NDArray[np.int32], target: FloatArray, copies: Callable[[int], FloatArray]
+    forest: Forest, leaves: NDArray[np.int32], target: FloatArray, copies: Callable[[int], FloatArray], weight: float
 ) -> FloatArray:
     """Return what leaving out each row adds to the prediction of its leaf, (rows, trees, values of a leaf).
+
+    ``weight`` is that of all trees in the mean.
 
     A mean μ of total weight W without a row of weight c and target y is μ + c (μ − y) / (W − c). A row that is alone in
     its leaf leaves none: what remains of the parent is the sibling.
@@ -124,7 +116,7 @@ def _removal(
         removal[:, tree] = np.where(
             alone[:, None], forest.value[sibling[node]] - mean, share[:, None] * (mean - target)
         )
-    return removal / forest.n_trees
+    return removal / weight
 
 
 def _siblings(forest: Forest) -> NDArray[np.int64]:

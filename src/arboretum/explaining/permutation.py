@@ -150,14 +150,12 @@ def by_bags(model: KeptBags, table: Table, rows: NDArray[np.intp], threads: int)
     threads : int
         Threads to use; they change nothing in the result.
     """
-    out_of_bag = model.bags_.out_of_bag[rows]
+    out_of_bag, inner = model.bags_.out_of_bag[rows], model.model_
 
     def stand_ins(columns: Sequence[int], orders: Iterable[NDArray[np.intp]]) -> Iterator[Any]:
         for order in orders:
-            leaves = model.model_.leaves(shuffled(table, columns, order), threads)
-            yield with_raw(
-                model, mean_out_of_bag(model.model_.summed, leaves, out_of_bag) * model.model_.forest.n_trees
-            )
+            leaves = inner.leaves(shuffled(table, columns, order), threads)
+            yield with_raw(model, mean_out_of_bag(inner, leaves, out_of_bag) * inner.explained()[1])
 
     return stand_ins
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.standing_in import with_raw
+from arboretum.model.heads import MeanHead
 from arboretum.model.model import Model
 from arboretum.reading.nodes import parents
 from arboretum.running.threads import n_threads
+
+FloatArray: TypeAlias = NDArray[np.float64]
 
 MOST_TREES = 50  # that are cut at a depth
 
@@ -39,7 +42,6 @@ def by_rounds(model: GrownTrees, X: Any, *, most: int = 60) -> Iterator[tuple[in
     """
     inner = _summing(model)
     forest, threads = inner.summed, n_threads(model.n_jobs)
-    averages = inner.explained()[1] > 1
     rounds = np.atleast_1d(getattr(model, "n_iter_", forest.n_trees))
     if len(rounds) > 1 or rounds[0] < 1:
         raise ValueError(f"this {type(model).__name__} has no rounds that follow each other")
@@ -49,7 +51,7 @@ def by_rounds(model: GrownTrees, X: Any, *, most: int = 60) -> Iterator[tuple[in
     for number in evenly(int(rounds[0]), most).tolist():
         summed += forest.raw(table.columns, table.n_rows, first=done, last=number * step, **asked) - forest.base
         done = number * step
-        yield number, with_raw(model, forest.base + summed * (forest.n_trees / done if averages else 1.0))
+        yield number, with_raw(model, _raw_of(inner, summed, done))
 
 
 def by_depth(model: GrownTrees, X: Any, *, most: int = 24) -> Iterator[tuple[int, Any]]:
@@ -84,8 +86,16 @@ def by_depth(model: GrownTrees, X: Any, *, most: int = 24) -> Iterator[tuple[int
         while (below := depth[node] > limit).any():
             node = np.where(below, parent[node], node)
         stages.append((limit, forest.value[node].sum(axis=1)))
-    scale = inner.summed.n_trees / forest.n_trees
-    yield from ((limit, with_raw(model, forest.base + summed * scale)) for limit, summed in stages[::-1])
+    yield from ((limit, with_raw(model, _raw_of(inner, summed, forest.n_trees))) for limit, summed in stages[::-1])
+
+
+def _raw_of(inner: Model, summed: FloatArray, done: int) -> FloatArray:
+    """Return the raw prediction of the first trees; a mean is given in units of that of all."""
+    forest, head = inner.summed, inner.head
+    if not isinstance(head, MeanHead):
+        return forest.base + summed
+    raw = head.with_prior(forest[:done]).base + summed
+    return np.asarray(raw * (head.weight_of(forest.n_trees) / head.weight_of(done)))
 
 
 def _summing(model: GrownTrees) -> Model:

@@ -102,9 +102,10 @@ def mean_model(models: Sequence[Model], weights: Sequence[float]) -> Model:
     """
     first, total = models[0], float(np.sum(weights))
     shares = [weight / total for weight in weights]
-    if isinstance(first.head, MeanHead):  # which divides sums by the number of all trees
+    if isinstance(first.head, MeanHead):  # which divides sums by the weight of all trees
         counts = [model.forest.n_trees for model in models]
-        shares = [weight * sum(counts) / (total * n) for weight, n in zip(weights, counts, strict=True)]
+        whole, parts = first.head.weight_of(sum(counts)), [float(model.explained()[1]) for model in models]
+        shares = [weight * whole / (total * part) for weight, part in zip(weights, parts, strict=True)]
     forest = weighted_sum([recoded(model.forest, model.schema, first.schema) for model in models], shares)
     head = _mean_head([model.head for model in models], shares, forest)
     return replace(first, forest=forest, schema=_common_schema([model.schema for model in models]), head=head)
@@ -238,8 +239,11 @@ def _difference_of_heads(one: Head, other: Head) -> str | None:
     mine, its = _labels(one), _labels(other)
     if mine != its:
         return f"classes {its}, not {mine}"
-    if isinstance(one, ClassMeanHead) and isinstance(other, ClassMeanHead) and one.voting != other.voting:
-        return f"voting={other.voting!r}, not {one.voting!r}"
+    if isinstance(one, ClassMeanHead) and isinstance(other, ClassMeanHead):
+        if one.voting != other.voting:
+            return f"voting={other.voting!r}, not {one.voting!r}"
+        if one.prior_trees != other.prior_trees:
+            return f"prior_trees={other.prior_trees!r}, not {one.prior_trees!r}"
     if isinstance(one, MeanHead) and not one.is_like(other):
         return "other arms or outcomes"
     return None

@@ -399,11 +399,19 @@ class MeanHead(Head):
 
     def explained(self, forest: Forest) -> tuple[Forest, float]:
         """Return the forest whose mean is predicted."""
-        return self.summed(forest), float(self.n_trees)
+        return self.summed(forest), float(self.weight_of(self.n_trees))
+
+    def with_prior(self, forest: Forest) -> Forest:
+        """Return the forest with what is averaged besides trees."""
+        return forest
+
+    def weight_of(self, n_trees: Any) -> Any:
+        """Return what the sum of so many trees, with what is averaged besides them, is divided by."""
+        return n_trees
 
     def mean(self, raw: FloatArray) -> FloatArray:
         """Return the mean of the trees, (rows, values per leaf)."""
-        return raw / self.n_trees
+        return np.asarray(raw / self.weight_of(self.n_trees))
 
     def answers(self, raw: FloatArray) -> NDArray[Any]:
         """Return labels, or means."""
@@ -424,17 +432,21 @@ class ClassMeanHead(MeanHead):
         Labels of the classes of each output.
     voting : str
         "soft" averages shares, "hard" counts votes.
+    prior_trees : float
+        Trees without a split that are averaged with the others; their sum is the base of the forest.
     votes : Forest, optional
         The forest whose leaves vote for one class, if trees vote.
     """
 
     classes: Sequence[NDArray[Any]] = ()
     voting: str = "soft"
+    prior_trees: float = 0.0
     votes: Forest | None = None
 
     def facts(self) -> dict[str, Any]:
         """Return the classes of each output, and how trees agree on one."""
-        return {"classes": [classes_to_json(labels) for labels in self.classes], "voting": self.voting}
+        prior = {"prior_trees": self.prior_trees} if self.prior_trees else {}
+        return {"classes": [classes_to_json(labels) for labels in self.classes], "voting": self.voting, **prior}
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: Arrays, forest: Forest) -> ClassMeanHead:
@@ -453,12 +465,26 @@ class ClassMeanHead(MeanHead):
             raise ValueError(f"classes: expected labels of {n_outputs} outputs, found {len(entries)}")
         if voting not in ("soft", "hard"):
             raise ValueError(f"voting is {voting!r:.80}: expected 'soft' or 'hard'")
-        return cls(classes=[classes_from_json(entry, len(entry["values"])) for entry in entries], voting=voting)
+        prior = header.get("prior_trees", 0.0)
+        if type(prior) is not float or not 0.0 <= prior < math.inf:
+            raise ValueError(f"prior_trees is {prior!r:.80}: expected a number of at least 0")
+        labels = [classes_from_json(entry, len(entry["values"])) for entry in entries]
+        return cls(classes=labels, voting=voting, prior_trees=prior)
 
     def of(self, forest: Forest) -> Self:
         """Return the same head for these trees, which may have to vote."""
         votes = voting_forest(forest, self.classes) if self.voting == "hard" else None
         return replace(super().of(forest), votes=votes)
+
+    def with_prior(self, forest: Forest) -> Forest:
+        """Return the forest with the mean of its roots, times ``prior_trees``, as base."""
+        roots = forest.value[forest.tree_start[:-1]].T
+        prior = [self.prior_trees * math.fsum(shares) / forest.n_trees for shares in roots.tolist()]
+        return replace(forest, base=np.array(prior))
+
+    def weight_of(self, n_trees: Any) -> Any:
+        """Return the number of trees, and of those without a split."""
+        return n_trees + self.prior_trees
 
     def is_like(self, other: Head) -> bool:
         """Return whether the classes are the same."""

@@ -122,7 +122,8 @@ def _out_of_bag_curve(model: Any) -> tuple[dict[str, list[float]], str]:
         total += np.where(out[:, tree, None], forest.value[forest.tree_start[tree] + bags.leaves[:, tree]], 0.0)
         count += out[:, tree]
         known = count > 0
-        predicted = np.asarray(head.of_mean(total[known] / count[known, None])).reshape(int(known.sum()), -1)
+        mean = (forest.base + total[known]) / head.weight_of(count[known, None])
+        predicted = np.asarray(head.of_mean(mean)).reshape(int(known.sum()), -1)
         wrong = np.square(predicted - truth[known]) if head.classes is None else (predicted != truth[known]).any(axis=1)
         errors.append(float(np.mean(wrong)) if known.any() else float("nan"))
     return {"out of bag": errors}, "mean squared error" if head.classes is None else "share of wrong classes"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -42,7 +43,7 @@ def of_classes(y, weight=None, n_classes=(2,), criterion="gini"):
 
 def copies_of(X, target, draws, seed=5, tree=0):
     _, data = binned(X)
-    return draws.bootstrap(data, target, threads=1).copies(seed, tree, len(X))
+    return draws.pool(data, target, threads=1).bootstrap.copies(seed, tree, len(X))
 
 
 # ---- draws ---------------------------------------------------------------------------------------------------------
@@ -57,14 +58,14 @@ def test_number_of_draws(share, expected):
 def test_no_draws():
     X, y = make_table()
     _, data = binned(X)
-    assert Draws().bootstrap(data, of_classes(y), threads=1).n_draws == 0
+    assert Draws().pool(data, of_classes(y), threads=1).bootstrap.n_draws == 0
 
 
 def test_draws_with_replacement_are_multinomial():
     """Each row is drawn once on average, is absent with (1 − 1/n)^n, and its count has the variance of a Poisson."""
     X, y = make_table()
     _, data = binned(X)
-    bootstrap = Draws(1.0).bootstrap(data, of_classes(y), threads=1)
+    bootstrap = Draws(1.0).pool(data, of_classes(y), threads=1).bootstrap
     copies = np.array([bootstrap.copies(1, tree, N_ROWS) for tree in range(1000)])
     assert (copies.sum(axis=1) == N_ROWS).all()
     assert abs((copies == 0).mean() - (1 - 1 / N_ROWS) ** N_ROWS) < 0.003
@@ -105,9 +106,9 @@ def test_a_row_of_weight_three_is_drawn_as_three_equal_rows(seed, balanced, shar
     draws = Draws(share, balanced)
     table, data = binned(X[rows])  # the same bins for both
     target = of_classes(y[rows])
-    repeated = draws.bootstrap(data, target, threads=1).copies(seed, 0, len(rows))
+    repeated = draws.pool(data, target, threads=1).bootstrap.copies(seed, 0, len(rows))
     codes = assign_bins(read_table(X), data.bin_map)
-    weighted = draws.bootstrap(codes, of_classes(y, weight.astype(float)), threads=1).copies(seed, 0, N_ROWS)
+    weighted = draws.pool(codes, of_classes(y, weight.astype(float)), threads=1).bootstrap.copies(seed, 0, N_ROWS)
     content = np.unique(np.column_stack([*codes_of(X), y]), axis=0, return_inverse=True)[1].ravel()  # some are equal
     drawn = np.bincount(content[rows], repeated, content.max() + 1)
     np.testing.assert_array_equal(drawn, np.bincount(content, weighted))
@@ -118,7 +119,7 @@ def test_fractional_weights_are_shares_of_the_draws():
     X, y = make_table()
     weight = np.where(np.arange(N_ROWS) % 3 == 0, 0.5, np.where(np.arange(N_ROWS) % 3 == 1, 2.5, 0.0))
     _, data = binned(X)
-    bootstrap = Draws(1.0).bootstrap(data, of_classes(y, weight), threads=1)
+    bootstrap = Draws(1.0).pool(data, of_classes(y, weight), threads=1).bootstrap
     assert bootstrap.n_draws == 200  # rows of no weight are none
     copies = np.array([bootstrap.copies(2, tree, N_ROWS) for tree in range(500)])
     assert copies[:, 2::3].sum() == 0
@@ -169,7 +170,7 @@ def setting(threads=1, n_trees=7, first_tree=0, draws=Draws(1.0), **rules):  # n
     table, data = binned(X)
     target = of_classes(y)
     edges = code_edges(table, data.bin_map)
-    bootstrap = draws.bootstrap(data, target, threads)
+    bootstrap = draws.pool(data, target, threads).bootstrap
     params = BaggingParams(n_trees, SplitRules(max_features=1, **rules), 11, threads, first_tree)
     return data, edges, target, bootstrap, params
 
@@ -256,25 +257,25 @@ def test_no_tree_speaks_of_a_row_that_it_saw():
     table = read_table(make_table()[0])
     leaves = forest.apply(table.columns, N_ROWS)
     rows = BaggedRows(lambda first, last: leaves[:, first:last], bootstrap, params.seed, N_ROWS)
-    means, counts = bagging.out_of_bag_mean(forest, rows)
+    sums, counts = bagging.out_of_bag_sums(replace(forest, base=np.array([2.0])), rows)
     copies = np.array([bootstrap.copies(params.seed, tree, N_ROWS) for tree in range(40)]).T
     out = copies == 0
     np.testing.assert_array_equal(counts, out.sum(axis=1))
     values = forest.value[forest.tree_start[:-1] + leaves, 0]
-    expected = np.nansum(np.where(out, values, np.nan), axis=1) / out.sum(axis=1)
-    np.testing.assert_allclose(means[:, 0], expected, rtol=1e-12)
+    expected = 2.0 + np.nansum(np.where(out, values, np.nan), axis=1)
+    np.testing.assert_allclose(sums[:, 0], expected, rtol=1e-12)
     np.testing.assert_array_equal(forest.n_rows[forest.tree_start[:-1]], copies.sum(axis=0))
 
 
-def test_a_row_that_every_tree_saw_has_no_mean():
+def test_a_row_that_every_tree_saw_has_no_sum():
     args = setting(n_trees=2)
     forest, _ = bagging.bag(*args)
     bootstrap, params = args[3:]
     leaves = forest.apply(read_table(make_table()[0]).columns, N_ROWS)
     rows = BaggedRows(lambda first, last: leaves[:, first:last], bootstrap, params.seed, N_ROWS)
-    means, counts = bagging.out_of_bag_mean(forest, rows)
+    sums, counts = bagging.out_of_bag_sums(forest, rows)
     assert 0 < (counts == 0).sum() < N_ROWS
-    np.testing.assert_array_equal(np.isnan(means[:, 0]), counts == 0)
+    assert (sums[counts == 0] == 0).all()
 
 
 def test_content_orders_rows_by_what_they_hold():

@@ -25,7 +25,7 @@ from arboretum.ensembles.bagging.trees import (
     Draws,
     FloatArray,
     bag,
-    out_of_bag_mean,
+    out_of_bag_sums,
 )
 from arboretum.exact_sums import exact_mean
 from arboretum.growing.grower import SplitRules
@@ -42,7 +42,7 @@ def expected_outcomes(training: TrainingSet, seed: int, threads: int) -> FloatAr
     """Return m(x) of each row, the mean of all rows where every tree has drawn the row."""
     target = training.target
     outcomes = BaggedTarget("squared_error", target.weight, numbers=target.numbers)
-    bootstrap = Draws(1.0).bootstrap(training.data, target, threads, edges=training.edges)
+    bootstrap = Draws(1.0).pool(training.data, target, threads, edges=training.edges).bootstrap
     n_columns = max(1, math.ceil(SHARE_OF_COLUMNS * training.schema.n_features))
     rules = SplitRules(min_samples_leaf=ROWS_OF_LEAF, max_features=n_columns)
     params = BaggingParams(N_TREES, rules, _kernel.draw(seed, PURPOSE, 0), threads)
@@ -50,12 +50,12 @@ def expected_outcomes(training: TrainingSet, seed: int, threads: int) -> FloatAr
         forest, _ = bag(training.data, training.edges, outcomes, bootstrap, params)
     leaves = partial(training.leaves_here, forest, threads)
     rows = BaggedRows(leaves, bootstrap, params.seed, target.n_rows, training.given.placed.own)
-    mean, counts = map(places.whole, out_of_bag_mean(forest, rows))
+    sums, counts = map(places.whole, out_of_bag_sums(forest, rows))
     assert target.numbers is not None
     weight = np.ones(target.n_rows) if target.weight is None else target.weight
     with places.among(None):  # every place has the outcomes of all rows
         everywhere = exact_mean(target.numbers[:, 0], weight)
-    return np.where(counts > 0, mean[:, 0], everywhere)
+    return np.where(counts > 0, sums[:, 0] / np.maximum(counts, 1), everywhere)
 
 
 def adjusted(training: TrainingSet, seed: int, threads: int) -> TrainingSet:

@@ -29,7 +29,7 @@ from arboretum.ensembles.bagging.adjusting import adjusted
 from arboretum.ensembles.bagging.effect_leaves import fill_leaves
 from arboretum.ensembles.bagging.leaf_hazards import HazardHead, LeafHazards, TimedRows
 from arboretum.ensembles.bagging.out_of_bag import score_out_of_bag
-from arboretum.ensembles.bagging.settings import Settings, rows_of_share
+from arboretum.ensembles.bagging.settings import Choice, Settings, rows_of_share
 from arboretum.ensembles.bagging.trees import BaggedTarget, Draws, Treatment
 from arboretum.losses.base import LARGEST_TARGET
 from arboretum.losses.survival_targets import event_times
@@ -68,6 +68,10 @@ class Goal(ABC):
         """Check a target; return it in the form that trees read, and the head for their mean."""
 
     # ---- before growing ------------------------------------------------------------------------------------------
+
+    def usual(self, settings: Settings) -> Choice | None:
+        """Return what "auto" stands for where nothing is tried; None if no setting can be "auto"."""
+        return None
 
     def order(self, target: BaggedTarget) -> Positions | None:
         """Return the order of the rows that the kernel requires; None if it requires none."""
@@ -133,6 +137,10 @@ class Numbers(SingleTreeGoal):
 
     criterion: str
 
+    def usual(self, settings: Settings) -> Choice:
+        """Return half of the columns."""
+        return Choice(0.5, 2)
+
     def read(self, columns: NDArray[Any], weight: FloatArray | None) -> tuple[BaggedTarget, MeanHead]:
         """Read numbers that the criterion can be computed from."""
         numbers = self._numbers(columns, "y")
@@ -170,7 +178,7 @@ class Classes(SingleTreeGoal):
 
     Parameters
     ----------
-    criterion, class_weight, voting
+    criterion, class_weight, voting, prior_trees
         As users give them.
     bootstrap : bool or str, optional
         How bags are drawn, as users give it; None for single trees, which have no bags.
@@ -180,6 +188,7 @@ class Classes(SingleTreeGoal):
     class_weight: Any = None
     bootstrap: bool | str | None = None
     voting: str = "soft"
+    prior_trees: float = 0.0
 
     @property
     def _balances_bags(self) -> bool:
@@ -198,7 +207,9 @@ class Classes(SingleTreeGoal):
             targets.require_two_weighted(weight, classes[0], codes[:, 0])
         elif self.class_weight is not None or self.bootstrap == "balanced":
             raise ValueError("class_weight and bootstrap='balanced' need one output: fit one model per output")
-        return self._target(codes, weight, classes, factors), ClassMeanHead(classes=classes, voting=self.voting)
+        prior = float(self.prior_trees) if self.voting == "soft" else 0.0
+        head = ClassMeanHead(classes=classes, voting=self.voting, prior_trees=prior)
+        return self._target(codes, weight, classes, factors), head
 
     @property
     def _weight_of_rows(self) -> Any:
@@ -235,6 +246,10 @@ class Classes(SingleTreeGoal):
         """Return the classes of one output."""
         codes = np.asarray(target.classes)
         return codes[:, 0] if codes.shape[1] == 1 else None
+
+    def usual(self, settings: Settings) -> Choice:
+        """Return the square root of the columns."""
+        return Choice("sqrt", 2)
 
     def draws(self, settings: Settings) -> Draws:
         """Draw equally often from each class, if bags are to be balanced."""

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.data.table import Table
+from arboretum.ensembles.bagging.parameters import features_a_node
 from arboretum.ensembles.bagging.preparation import TrainingSet
+from arboretum.ensembles.bagging.settings import Choice
 from arboretum.model.arrays import Arrays
 from arboretum.model.forest import Forest
+from arboretum.model.heads import MeanHead
 from arboretum.model.model import Model
 from arboretum.model.notes import Notes, read_flag, read_n_outputs, read_seed
 
@@ -76,10 +79,11 @@ class Bags:
         return cls(leaves, copies, target)
 
 
-def mean_out_of_bag(forest: Forest, leaves: NDArray[np.int32], out_of_bag: NDArray[np.bool_]) -> FloatArray:
+def mean_out_of_bag(model: Model, leaves: NDArray[np.int32], out_of_bag: NDArray[np.bool_]) -> FloatArray:
     """Return the mean of the trees that never saw each row, (rows, values per leaf); each row must have such a tree."""
+    forest, head = model.summed, model.head_as(MeanHead)
     values = np.where(out_of_bag[:, :, None], forest.value[forest.tree_start[:-1] + leaves], 0.0)
-    return np.asarray(values.sum(axis=1) / out_of_bag.sum(axis=1)[:, None])
+    return np.asarray((forest.base + values.sum(axis=1)) / head.weight_of(out_of_bag.sum(axis=1)[:, None]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +104,8 @@ class ForestNotes(Notes):
         The bags of the trees, if they are kept.
     is_averaged : bool
         Whether trees have the weights of a mean of forests, which were drawn by other seeds.
+    choice : Choice, optional
+        What "auto" stood for.
     """
 
     seed: int = 0
@@ -108,12 +114,15 @@ class ForestNotes(Notes):
     oob_mean: FloatArray | None = None
     bags: Bags | None = None
     is_averaged: bool = False
+    choice: Choice | None = None
 
     def to_json(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return seed, outputs and the out-of-bag score, null if it is NaN."""
         notes: dict[str, Any] = {"seed": self.seed, "n_outputs": self.n_outputs}
         if self.is_averaged:
             notes["is_averaged"] = True
+        if self.choice is not None:
+            notes["choice"] = asdict(self.choice)
         if self.oob_score is not None:
             notes["oob_score"] = None if math.isnan(self.oob_score) else self.oob_score
         return notes
@@ -136,7 +145,17 @@ class ForestNotes(Notes):
             score = math.nan if score is None else score
         bags = Bags.from_arrays(arrays, forest) if "bag_leaves" in arrays else None
         seed, n_outputs = read_seed(header["seed"]), read_n_outputs(header["n_outputs"])
-        return cls(seed, n_outputs, score, mean, bags, read_flag(header, "is_averaged"))
+        choice = read_choice(header["choice"]) if "choice" in header else None
+        return cls(seed, n_outputs, score, mean, bags, read_flag(header, "is_averaged"), choice)
+
+
+def read_choice(entry: Any) -> Choice:
+    """Return what "auto" stood for, from a file."""
+    columns, draws = entry["max_features"], entry["least_draws"]
+    if type(draws) is not int or draws < 1:
+        raise ValueError(f"choice: least_draws is {draws!r:.80}: expected a number of at least 1")
+    features_a_node(columns, 1)
+    return Choice(columns, draws)
 
 
 def notes_of(model: Model) -> ForestNotes:

@@ -38,6 +38,7 @@ from arboretum.parameters.shared import (
 )
 
 MOST_PROJECTIONS = 1_000_000
+AUTO = "auto"
 
 
 def features_a_node(max_features: Any, n_features: int) -> int:
@@ -67,6 +68,18 @@ class FeaturesOfNode(Allowed):
     def check(self, owner: Any, name: str) -> None:
         """Reject a value that does not mean a number of columns."""
         features_a_node(getattr(owner, name), 1)
+
+
+class ChosenFeaturesOfNode(FeaturesOfNode):
+    """The same, or "auto"."""
+
+    text = '{"auto", "sqrt", "log2"}, float or int'
+
+    def check(self, owner: Any, name: str) -> None:
+        """Reject a value that does not mean a number of columns."""
+        value = getattr(owner, name)
+        if not isinstance(value, str) or value != AUTO:
+            super().check(owner, name)
 
 
 class OutOfBagRule(Allowed):
@@ -257,11 +270,43 @@ class ImpurityTrees(NodeLimits, ImpurityLimit, NodeColumns, Bins, Oblique, RowDr
     """Parameters of trees that reduce an impurity, and of their bags."""
 
 
+@parameter_group("Shape of trees")
+class ChosenTrees(ImpurityTrees):
+    """Parameters of trees whose shape may be chosen by rows out of the bag (``choosing.py``)."""
+
+    min_samples_leaf: int | float | str = like(
+        TreeLimits,
+        default=AUTO,
+        allowed=CountOrShare(words=(AUTO,)),
+        doc='Minimum number of rows in a leaf, counted exactly; a float is a share of the rows. "auto" bounds the '
+        "number of draws instead, and chooses it by the rows that trees have not drawn (docs/forest-defaults.md).",
+    )
+    max_features: Any = like(
+        NodeColumns,
+        default=AUTO,
+        allowed=ChosenFeaturesOfNode(),
+        doc='Number or share of columns that each node considers; more if none of them can be split. "auto" chooses '
+        "among the square root, half and all of them by the rows that trees have not drawn.",
+    )
+
+
+@parameter_group("Ensemble")
+class PriorTrees:
+    """Shares of classes that no leaf has the last word on."""
+
+    prior_trees: float = parameter(
+        1.0,
+        Number(0.0, 1e6),
+        "Number of trees without a split that are averaged with the others, so that no probability is 0 only because "
+        'leaves have not seen the class. Without effect for ``voting="hard"``.',
+    )
+
+
 @parameter_group()
-class ClassForest(Trees, ClassCriterion, ImpurityTrees, ClassWeights, Voting, Monotone, ForestRunning):
+class ClassForest(Trees, PriorTrees, ClassCriterion, ChosenTrees, ClassWeights, Voting, Monotone, ForestRunning):
     """Parameters of forests for classes."""
 
-    min_samples_leaf: int | float = like(TreeLimits)
+    n_estimators: int = like(Trees, default=200)
     bootstrap: bool | str = like(
         RowDraws,
         allowed=Choice(True, False, "balanced"),
@@ -278,11 +323,10 @@ class ClassForest(Trees, ClassCriterion, ImpurityTrees, ClassWeights, Voting, Mo
 
 
 @parameter_group()
-class NumberForest(Trees, NumberCriterion, ImpurityTrees, Monotone, ForestRunning):
+class NumberForest(Trees, NumberCriterion, ChosenTrees, Monotone, ForestRunning):
     """Parameters of forests for numbers."""
 
-    min_samples_leaf: int | float = like(TreeLimits)
-    max_features: Any = like(NodeColumns, default=1 / 3)
+    n_estimators: int = like(Trees, default=200)
     bootstrap: bool = like(RowDraws)
     oob_score: Any = like(OutOfBagScore, filled={"score": "R²"})
 

@@ -18,14 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel, places
+from arboretum.cached import cached_property
 from arboretum.data import targets
 from arboretum.data.binning import BinnedData, assign_bins, bin_values, code_edges, learn_bins
 from arboretum.data.schema import Schema
 from arboretum.data.shared_rows import PlacedTable, shared_codes
 from arboretum.data.table import Table, read_table
 from arboretum.ensembles.bagging.goals import Goal
-from arboretum.ensembles.bagging.settings import Settings, rows_of_share
-from arboretum.ensembles.bagging.trees import BaggedRows, BaggedTarget, SingleTree, grow_tree
+from arboretum.ensembles.bagging.settings import Choice, Settings, rows_of_share
+from arboretum.ensembles.bagging.trees import BaggedRows, BaggedTarget, Pool, SingleTree, grow_tree
 from arboretum.growing.constraints import in_binned_order
 from arboretum.growing.grower import NO_LIMIT, SplitRules
 from arboretum.model.forest import Forest
@@ -81,8 +82,13 @@ class TrainingSet:
     schema: Schema
     data: BinnedData
     edges: _kernel.CodeEdges
-    bootstrap: _kernel.Bootstrap
+    pool: Pool
     projections: _kernel.Projections | None
+
+    @cached_property
+    def bootstrap(self) -> _kernel.Bootstrap:
+        """How trees draw rows."""
+        return self.pool.bootstrap
 
     @property
     def table(self) -> Table:
@@ -127,6 +133,10 @@ class Preparation:
     settings: Settings
     goal: Goal
 
+    def settled(self, choice: Choice) -> Preparation:
+        """Return the preparation with a choice in place of "auto"."""
+        return replace(self, settings=choice.settle(self.settings))
+
     def table(self, X: Any) -> Table:
         """Read the rows of this place."""
         check_columns(self.settings.categorical_features)
@@ -163,8 +173,8 @@ class Preparation:
         missing[list(data.bin_map.order)] = data.has_missing
         projected = settings.projections(table, data.bin_map, given.own_weight)
         edges = code_edges(table, data.bin_map)
-        bootstrap = self.goal.draws(settings).bootstrap(data, target, threads, projected, edges)
-        return TrainingSet(given, table.schema.with_missing(missing.tolist()), data, edges, bootstrap, projected)
+        pool = self.goal.draws(settings).pool(data, target, threads, projected, edges)
+        return TrainingSet(given, table.schema.with_missing(missing.tolist()), data, edges, pool, projected)
 
     def rules(self, training: TrainingSet) -> SplitRules:
         """Return when a node may be split."""
@@ -178,7 +188,7 @@ class Preparation:
             max_leaf_nodes=settings.max_leaf_nodes or NO_LIMIT,
             min_samples_split=max(2, rows_of_share(settings.min_samples_split, n_rows)),
             min_samples_leaf=self.goal.least_rows_of_leaf(settings, n_rows, drawn),
-            min_weight_leaf=float(settings.min_weight_fraction_leaf) * total,
+            min_weight_leaf=max(float(settings.min_weight_fraction_leaf) * total, settings.least_weight),
             min_impurity_decrease=float(settings.min_impurity_decrease),
             max_features=settings.features_a_node(schema),
             monotone=in_binned_order(directions, training.data.bin_map.order),

@@ -22,15 +22,17 @@ from numpy.typing import NDArray
 from arboretum import places
 from arboretum.cached import cached_property
 from arboretum.data import targets
+from arboretum.ensembles.bagging.choosing import choose
 from arboretum.ensembles.bagging.goals import Goal
 from arboretum.ensembles.bagging.model_notes import Bags, ForestNotes, notes_of
 from arboretum.ensembles.bagging.parameters import ForestParameters
 from arboretum.ensembles.bagging.preparation import Preparation, TrainingSet
-from arboretum.ensembles.bagging.settings import Settings
-from arboretum.ensembles.bagging.trees import BaggingParams, bag, out_of_bag_mean
+from arboretum.ensembles.bagging.settings import Choice, Settings
+from arboretum.ensembles.bagging.trees import BaggingParams, bag, out_of_bag_sums
 from arboretum.ensembles.recipe import Recipe
 from arboretum.ensembles.training_memory import forest_bytes
 from arboretum.model.forest import Forest
+from arboretum.model.heads import MeanHead
 from arboretum.model.model import Model
 from arboretum.parameters.checking import seed_of
 from arboretum.running.interruption import warn_interrupted
@@ -63,8 +65,9 @@ class Bagging(Recipe[ForestParameters, Goal]):
 
     @cached_property
     def preparation(self) -> Preparation:
-        """How rows are read, cut and split."""
-        return Preparation(self.settings, self.goal)
+        """How rows are read and cut, and usually split."""
+        asked, usual = Preparation(self.settings, self.goal), self.goal.usual(self.settings)
+        return asked if usual is None else asked.settled(usual)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, earlier: Model | None = None) -> Model:
         """Grow the trees, or those that an earlier model still lacks."""
@@ -85,15 +88,32 @@ class Bagging(Recipe[ForestParameters, Goal]):
         if earlier is not None:
             _check_continuing(earlier, training)
         training = self.goal.prepared(training, seed, threads)
-        forest = self._grown(training, wanted - done, earlier, seed, threads)
-        notes, policy = ForestNotes(seed, given.target.n_outputs), self.settings.policy
+        choice = self._chosen(training, seed, threads) if earlier is None else notes_of(earlier).choice
+        forest = given.head.with_prior(self._grown(training, wanted - done, earlier, choice, seed, threads))
+        notes, policy = ForestNotes(seed, given.target.n_outputs, choice=choice), self.settings.policy
         model = Model(forest, training.schema, name=self.name, head=given.head.of(forest), notes=notes, **policy)
         model = self.goal.finished(model, training, self.settings, seed, threads, earlier)
         return replace(model, notes=self._noted(model, training, y, sample_weight, threads))
 
-    def _grown(self, training: TrainingSet, n_trees: int, earlier: Model | None, seed: int, threads: int) -> Forest:
+    def _chosen(self, training: TrainingSet, seed: int, threads: int) -> Choice | None:
+        """Return what "auto" stands for; None if no setting is "auto"."""
+        usual = self.goal.usual(self.settings)
+        if usual is None or usual.settle(self.settings) == self.settings:
+            return None
+        return choose(Preparation(self.settings, self.goal), training, usual, seed, threads)
+
+    def _grown(
+        self,
+        training: TrainingSet,
+        n_trees: int,
+        earlier: Model | None,
+        choice: Choice | None,
+        seed: int,
+        threads: int,
+    ) -> Forest:
         first = 0 if earlier is None else earlier.forest.n_trees
-        params = BaggingParams(n_trees, self.preparation.rules(training), seed, threads, first)
+        preparation = self.preparation if choice is None else Preparation(self.settings, self.goal).settled(choice)
+        params = BaggingParams(n_trees, preparation.rules(training), seed, threads, first)
         with ProgressBar(n_trees, "tree") if self.given.verbose else nullcontext() as bar:
             forest, interrupted = bag(
                 training.data,
@@ -135,15 +155,16 @@ class Bagging(Recipe[ForestParameters, Goal]):
     def _out_of_bag(self, model: Model, training: TrainingSet, threads: int) -> FloatArray:
         """Return, for each given row, the mean of the trees that never saw it; NaN if there is none."""
         forest, given, n_rows = model.summed, training.given, training.target.n_rows
-        found = out_of_bag_mean(forest, training.bagged_here(forest, notes_of(model).seed, threads))
-        means, counts = map(places.whole, found)
+        found = out_of_bag_sums(forest, training.bagged_here(forest, notes_of(model).seed, threads))
+        sums, counts = map(places.whole, found)
         if not counts.all():
             warn_user(
                 f"{int((counts == 0).sum())} of {n_rows} rows are in the bag of every tree and have no out-of-bag "
                 f"prediction (NaN): raise n_estimators={self.given.n_estimators}"
             )
-        whole = np.full((given.n_given, means.shape[1]), np.nan)
-        whole[given.numbers] = means
+        whole = np.full((given.n_given, sums.shape[1]), np.nan)
+        seen = counts > 0
+        whole[given.numbers[seen]] = sums[seen] / model.head_as(MeanHead).weight_of(counts[seen, None])
         return whole
 
 

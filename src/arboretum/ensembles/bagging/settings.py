@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,7 +13,7 @@ from arboretum import _kernel
 from arboretum.data.binning import BinMap
 from arboretum.data.schema import Schema
 from arboretum.data.table import Table
-from arboretum.ensembles.bagging.parameters import features_a_node
+from arboretum.ensembles.bagging.parameters import AUTO, features_a_node
 from arboretum.ensembles.training_memory import bagging_bytes, check_counts
 from arboretum.growing.constraints import monotone_directions
 from arboretum.growing.projections import Sparsity, projections
@@ -28,7 +28,8 @@ FloatArray: TypeAlias = NDArray[np.float64]
 class Settings:
     """Settings of growing; a parameter that a model lacks keeps the default given here, which has no effect.
 
-    ``random_thresholds`` is not a parameter: it distinguishes extra trees from other forests.
+    Two are not parameters: ``random_thresholds`` distinguishes extra trees from other forests; ``least_weight`` is
+    that of a leaf, which stands for ``min_samples_leaf="auto"``.
     """
 
     max_bins: int | None = None
@@ -52,6 +53,7 @@ class Settings:
     missing: Missing = "warn"
     n_jobs: int | None = None
     random_thresholds: bool = False
+    least_weight: float = 0.0
 
     @classmethod
     def of(cls, given: Any, *, random_thresholds: bool = False) -> Settings:
@@ -95,6 +97,42 @@ class Settings:
                 "one model per output, or one class against the rest"
             )
         return directions
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What "auto" stands for.
+
+    Parameters
+    ----------
+    max_features : str or float
+        Columns of a node.
+    least_draws : int
+        Minimum number of draws in a leaf, or of rows where trees use every row; a row counts as often as it was drawn,
+        so that a row of weight 2 is the same as two rows.
+
+    Examples
+    --------
+    >>> settled = Choice("sqrt", 2).settle(Settings(max_features="auto", min_samples_leaf=5))
+    >>> settled.max_features, settled.min_samples_leaf, settled.least_weight
+    ('sqrt', 5, 0.0)
+    """
+
+    max_features: str | float
+    least_draws: int
+
+    @property
+    def least_weight(self) -> float:
+        """Minimum weight of a leaf: half a draw less, so that rounding does not matter; 0 if no draw is too few."""
+        return self.least_draws - 0.5 if self.least_draws > 1 else 0.0
+
+    def settle(self, settings: Settings) -> Settings:
+        """Return settings without "auto"."""
+        if settings.max_features == AUTO:
+            settings = replace(settings, max_features=self.max_features)
+        if settings.min_samples_leaf == AUTO:
+            settings = replace(settings, min_samples_leaf=1, least_weight=self.least_weight)
+        return settings
 
 
 def rows_of_share(value: int | float, n_rows: int) -> int:

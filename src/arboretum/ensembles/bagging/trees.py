@@ -115,6 +115,15 @@ class BaggedTarget:
         return 1 if self.n_classes == (2,) else sum(self.n_classes)
 
     @property
+    def as_values(self) -> FloatArray:
+        """What leaves should say of rows: numbers, or whether a row is of each class; of two, of the second."""
+        if self.classes is None:
+            return self._numbers
+        pairs = zip(self.classes.T, self.n_classes, strict=True)
+        columns = np.column_stack([codes[:, None] == np.arange(n) for codes, n in pairs])
+        return (columns[:, 1:] if columns.shape[1] == 2 else columns).astype(np.float64)
+
+    @property
     def numbers_of_content(self) -> FloatArray | None:
         """Target values that the content keys of rows include."""
         if self.treatment is None:
@@ -146,25 +155,25 @@ class Draws:
     >>> table = read_table([[0.0], [1.0], [2.0], [3.0]])
     >>> data = assign_bins(table, learn_bins(table))
     >>> target = BaggedTarget("gini", None, np.array([[0], [0], [0], [1]], np.int32), (2,))
-    >>> bootstrap = Draws(share=1.0).bootstrap(data, target, threads=1)
-    >>> int(bootstrap.copies(seed=0, tree=0, n_rows=4).sum())
+    >>> pool = Draws(share=1.0).pool(data, target, threads=1)
+    >>> int(pool.bootstrap.copies(seed=0, tree=0, n_rows=4).sum())
     4
     """
 
     share: float | int | None = None
     balanced: bool = False
 
-    def bootstrap(
+    def pool(
         self,
         data: BinnedData,
         target: BaggedTarget,
         threads: int,
         projections: _kernel.Projections | None = None,
         edges: _kernel.CodeEdges | None = None,
-    ) -> _kernel.Bootstrap:
-        """Return the draws for these rows; with ``edges``, categories are compared by their values, not codes."""
+    ) -> Pool:
+        """Return what trees draw from; with ``edges``, categories are compared by their values, not codes."""
         if self.share is None:
-            return _kernel.Bootstrap()
+            return Pool()
         order = _kernel.content_order(
             data.codes, edges, target.classes, target.numbers_of_content, threads, projections, target.weight
         )
@@ -187,7 +196,53 @@ class Draws:
             cumulative = np.cumsum(weight)
         n_draws = self.share if isinstance(self.share, Integral) else max(1, round(self.share * n_draws))
         strata = np.unique(starts).astype(np.int64)  # no draws from classes without rows
-        return _kernel.Bootstrap(int(n_draws), order.astype(np.uint32), cumulative, strata)
+        return Pool(order.astype(np.uint32), int(n_draws), cumulative, strata)
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Rows in the order that trees draw from, repeated by their weight if weights are whole numbers.
+
+    Parameters
+    ----------
+    rows : uint32 array
+        The row at each place.
+    n_draws : int
+        Draws of a tree; 0 if every tree uses every row once.
+    cumulative : float64 array
+        Else the weight up to and including each place; empty if all places weigh the same.
+    strata : int64 array
+        Parts that draws take turns between.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pool = Pool(np.array([2, 0, 0], np.uint32), 3, np.zeros(0), np.array([0, 3]))
+    >>> drawn = pool.drawn(seed=0, tree=0)
+    >>> bool((pool.bootstrap.copies(0, 0, 3) == np.bincount(pool.rows, drawn, 3)).all())
+    True
+    """
+
+    rows: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))
+    n_draws: int = 0
+    cumulative: FloatArray = field(default_factory=lambda: np.zeros(0))
+    strata: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+
+    @property
+    def bootstrap(self) -> _kernel.Bootstrap:
+        """How trees draw rows."""
+        return _kernel.Bootstrap(self.n_draws, self.rows, self.cumulative, self.strata)
+
+    def drawn(self, seed: int, tree: int) -> NDArray[np.uint32]:
+        """Return how often a tree has drawn each place: copies of a row one by one."""
+        places = np.arange(len(self.rows), dtype=np.uint32)
+        counted = _kernel.Bootstrap(self.n_draws, places, self.cumulative, self.strata)
+        return counted.copies(seed, tree, len(places))
+
+    @property
+    def weight(self) -> FloatArray | None:
+        """The weight of each place; None if all weigh the same."""
+        return np.diff(self.cumulative, prepend=0.0) if len(self.cumulative) else None
 
 
 def is_whole(weight: FloatArray) -> bool:
@@ -404,12 +459,11 @@ class BaggedRows:
         return self.bootstrap.copies(self.seed, tree, self.n_rows)[self.own]
 
 
-def out_of_bag_mean(forest: Forest, rows: BaggedRows) -> tuple[FloatArray, NDArray[np.int64]]:
-    """Mean of the trees that never saw a row, and how many those are; NaN where there is none."""
+def out_of_bag_sums(forest: Forest, rows: BaggedRows) -> tuple[FloatArray, NDArray[np.int64]]:
+    """Sum of the trees that never saw a row, with the base of the forest, and how many those are."""
     sums, counts = np.zeros((rows.n_own, forest.width)), np.zeros(rows.n_own, dtype=np.int64)
     for tree, leaf in rows.leaves_of_trees(0, forest.n_trees):
         out = rows.copies(tree) == 0
         sums += np.where(out[:, None], forest.value[forest.tree_start[tree] + leaf], 0.0)
         counts += out
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return sums / counts[:, None], counts
+    return sums + forest.base, counts

@@ -67,7 +67,7 @@ class Automatic:
     rates: Mapping[str, Coefficients] = field(default_factory=lambda: COEFFICIENTS)
 
     def least_rows_of_leaf(self, loss: Loss, n_rows: int) -> int:
-        """Return 3, at most a fiftieth of the rows; for quantiles, of which few rows tell little, 20 and a fifteenth."""
+        """Return 3, at most a fiftieth of the rows; 20 and a fifteenth for quantiles, which few rows tell little of."""
         most, share = (20, 15) if isinstance(loss, Quantile | Quantiles) else (3, 50)
         return max(1, min(most, n_rows // share))
 
