@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from benchmarks import rivals
 from benchmarks.family import Family, Workload
-from benchmarks.workloads import dense, isolation, many_outputs, ranking, survival, uncertainty, uplift
+from benchmarks.workloads import (
+    dense,
+    isolation,
+    many_outputs,
+    ranking,
+    survival,
+    uncertainty,
+    untouched_losses,
+    uplift,
+)
 
 WORKLOADS: dict[str, Workload] = {
     **isolation.WORKLOADS,
@@ -12,6 +21,7 @@ WORKLOADS: dict[str, Workload] = {
     **survival.WORKLOADS,
     "ranking": ranking.run,
     **uncertainty.WORKLOADS,
+    **untouched_losses.WORKLOADS,
     "uplift": uplift.run,
 }
 TASKS = Family(

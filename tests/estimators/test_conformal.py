@@ -249,3 +249,134 @@ def test_intervals_around_counts_are_not_negative(name, tmp_path):
 
 def test_intervals_around_numbers_may_be_negative():
     assert conformal().fit(X, COUNTS).predict_interval(X, 0.95).min() < 0
+
+
+# ---- groups ----------------------------------------------------------------------------------------------------------
+
+LOUD, LOUD_NEW = (np.abs(part[:, 1]) > 1 for part in (X, X_NEW))
+NAME, NAME_NEW = (np.where(part, "loud", "quiet") for part in (LOUD, LOUD_NEW))
+
+
+@pytest.mark.parametrize("calibration", ["cross", "split", "oob"])
+def test_intervals_hold_within_each_group(calibration):
+    way = {"adaptive": False, "calibration": calibration, "estimator": FOREST if calibration == "oob" else boosted()}
+    together, apart = conformal(**way).fit(X, Y), conformal(**way).fit(X, Y, by=NAME)
+    assert apart.groups_ == ("loud", "quiet")
+    assert together.groups_ is None
+    ends = apart.predict_interval(X_NEW, 0.8, by=NAME_NEW)
+    for rows in (LOUD_NEW, ~LOUD_NEW):
+        assert abs(coverage_of(ends[rows], Y_NEW[rows]) - 0.8) < 0.07
+    plain = together.predict_interval(X_NEW, 0.8)
+    assert coverage_of(plain[LOUD_NEW], Y_NEW[LOUD_NEW]) < 0.72
+    assert coverage_of(plain[~LOUD_NEW], Y_NEW[~LOUD_NEW]) > 0.84
+
+
+@pytest.mark.parametrize("calibration", ["cross", "split"])
+def test_scores_of_a_group_are_those_of_its_rows(calibration):
+    """The slow twin: all scores are one list per model, of which a group takes what its rows have."""
+    shared = {"calibration": calibration, "calibration_fraction": 0.4}
+    together, apart = conformal(**shared).fit(X, Y), conformal(**shared).fit(X, Y, by=NAME)
+    first, second = together.scores_, apart.scores_
+    n = first.n_lists
+    assert second.n_lists == 2 * n
+    for k in range(n):
+        joined = np.concatenate([second.part(k, k + 1).values, second.part(n + k, n + k + 1).values])
+        np.testing.assert_array_equal(np.sort(joined), first.part(k, k + 1).values)
+    loud = np.isin(first.values, second.part(0, n).values)
+    assert loud.sum() == len(second.part(0, n).values)
+
+
+def test_one_group_changes_nothing():
+    plain, grouped = conformal().fit(X, Y), conformal().fit(X, Y, by=np.full(N, 7))
+    np.testing.assert_array_equal(
+        plain.predict_interval(X_NEW[:99]), grouped.predict_interval(X_NEW[:99], by=np.full(99, 7))
+    )
+
+
+def test_weights_of_rows_count_in_their_group():
+    weight = RNG.integers(0, 3, N).astype(float)
+    twice = np.repeat(np.arange(N), weight.astype(int))
+    one = conformal(adaptive=False, estimator=arb.DecisionTreeRegressor(max_depth=3))
+    weighted = clone(one).fit(X, Y, weight, by=NAME)
+    repeated = clone(one).fit(X[twice], Y[twice], by=NAME[twice])
+    order = np.random.default_rng(3).permutation(N)
+    shuffled = clone(one).fit(X[order], Y[order], weight[order], by=NAME[order])
+    ends = weighted.predict_interval(X_NEW, by=NAME_NEW)
+    np.testing.assert_allclose(repeated.predict_interval(X_NEW, by=NAME_NEW), ends, atol=1e-9)
+    np.testing.assert_array_equal(shuffled.predict_interval(X_NEW, by=NAME_NEW), ends)
+
+
+@pytest.mark.parametrize("labels", [NAME, LOUD, LOUD.astype(int), np.where(LOUD, 0.5, 2.0)], ids=["str", "b", "i", "f"])
+def test_groups_are_in_the_file(labels, tmp_path):
+    model = conformal(estimator=boosted(n_estimators=5)).fit(X, Y, by=labels)
+    model.save(tmp_path / "m.arb")
+    back = arb.load(tmp_path / "m.arb")
+    assert back.groups_ == model.groups_ == tuple(np.unique(labels).tolist())
+    assert back.fingerprint() == model.fingerprint() != conformal().fit(X, Y).fingerprint()
+    np.testing.assert_array_equal(back.predict_interval(X, by=labels), model.predict_interval(X, by=labels))
+
+
+def test_a_column_may_name_the_groups():
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(side=NAME, y=Y)
+    model = conformal(estimator=boosted(n_estimators=5)).fit(frame, target="y", by="side")
+    assert list(model.feature_names_in_) == ["a", "b", "c"]
+    np.testing.assert_array_equal(
+        model.predict_interval(frame, by="side"), model.predict_interval(frame.drop(columns="side"), by=NAME)
+    )
+    with pytest.raises(TypeError, match="by='side' names a column, but X, a ndarray, has no column names"):
+        model.predict_interval(X, by="side")
+
+
+def test_groups_that_do_not_fit():
+    model = conformal(estimator=boosted(n_estimators=5)).fit(X, Y, by=np.where(np.arange(N) < 6, "rare", NAME))
+    with pytest.raises(ValueError, match="needs scores of at least 9 rows, but there are 6 in the group 'rare': calib"):
+        model.predict_interval(X, 0.9, by=NAME)
+    model.predict_interval(X, 0.5, by=NAME)
+    with pytest.raises(ValueError, match="by has the label 'mute' in row 1, which the training labels do not have"):
+        model.predict_interval(X[:2], 0.5, by=["loud", "mute"])
+    with pytest.raises(ValueError, match="the model was fitted with by: give the group of each row"):
+        model.predict_interval(X, 0.5)
+    with pytest.raises(ValueError, match="by is given, but the model was fitted without it"):
+        conformal(estimator=boosted(n_estimators=5)).fit(X, Y).predict_interval(X, by=NAME)
+    with pytest.raises(ValueError, match="by has 3 values, but X has 900 rows: give one value per row"):
+        model.fit(X, Y, by=NAME[:3])
+    with pytest.raises(ValueError, match=r"by has the label .* of type date: give texts or numbers"):
+        model.fit(X, Y, by=np.array(["2020-01-01"] * N, dtype="datetime64[D]"))
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ("loud", "groups: expected a list of texts or numbers"),
+        ([], "groups: expected a list of texts or numbers"),
+        ([["a"], "b"], "groups: expected a list of texts or numbers"),
+        (["a", "a"], "groups: expected different labels"),
+        (list("abcd"), "scores have 6 lists, which 4 groups cannot share"),
+    ],
+)
+def test_damaged_groups(groups, message, tmp_path):
+    file = tmp_path / "model.arb"
+    conformal(estimator=boosted(n_estimators=2), adaptive=False).fit(X, Y, by=NAME).save(file)
+    header, found = model_file.load(file)
+    model_file.save(file, {**header, "groups": groups}, found, compact=False)
+    with pytest.raises(arb.ModelFileError, match=message):
+        arb.load(file)
+
+
+# ---- bounds ----------------------------------------------------------------------------------------------------------
+
+
+def test_intervals_end_at_the_bounds():
+    model = conformal().fit(X, Y)
+    plain = model.predict_interval(X_NEW, [0.5, 0.95])
+    both = model.set_params(bounds=(-0.5, 0.75)).predict_interval(X_NEW, [0.5, 0.95])
+    np.testing.assert_array_equal(both, np.clip(plain, -0.5, 0.75))
+    above = model.set_params(bounds=(None, 0.75)).predict_interval(X_NEW, [0.5, 0.95])
+    np.testing.assert_array_equal(above, np.minimum(plain, 0.75))
+    assert coverage_of(above[1], np.minimum(Y_NEW, 0.75)) >= coverage_of(plain[1], Y_NEW)
+
+
+@pytest.mark.parametrize("bounds", [3.0, (1.0,), (1.0, 1.0), ("a", 1), (np.nan, 1.0), (True, 4)])
+def test_refused_bounds(bounds):
+    with pytest.raises(ValueError, match=r"bounds=.*: use a pair of numbers that rise, such as \(0, 100\), or None"):
+        conformal(bounds=bounds).fit(X, Y)

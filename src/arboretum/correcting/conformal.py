@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from arboretum import _kernel
 from arboretum.correcting.held_out import Corrected, HeldOut, Predicted, quiet, read_way
+from arboretum.data import targets
 from arboretum.data.validity import Rules
 from arboretum.ensembles.members.estimators import has_columns, unfitted
 from arboretum.ensembles.members.goals import Numbers
@@ -44,6 +45,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 RULES = Rules("scores")
 
+LABELS = (str, int, float, bool)  # types of labels of groups that a file can hold
 LEAST_SPREAD = 1e-3  # share of the mean size: errors of 0 have no logarithm
 POSITIVE = {"poisson", "gamma", "tweedie"}
 ROUNDING = 1e-12  # a share of the weight that counts as 0: 0.55 · 100 is more than 55 in floats
@@ -104,15 +106,22 @@ class Scores:
         """Number of models."""
         return len(self.start) - 1
 
-    def needed(self, coverage: float) -> float:
+    def part(self, first: int, end: int) -> Scores:
+        """Return some of the lists."""
+        start = self.start[first : end + 1]
+        rows = slice(start[0], start[-1])
+        return Scores(self.values[rows], self.mass[rows], start - start[0])
+
+    def needed(self, coverage: float, group: Any = None) -> float:
         """Return the weight of the scores that the interval has to reach; reject a coverage that needs more rows."""
         ends = self.start[1:][np.diff(self.start) > 0] - 1
         total = float(self.mass[ends].sum())
         needed = coverage * (total + 1) * (1 - ROUNDING)
         if needed > total:
             least = math.ceil(round(coverage / (1 - coverage), 9))
+            within = "" if group is None else f" in the group {group!r}"
             raise ValueError(
-                f"coverage={coverage:g} needs scores of at least {least} rows, but there are {total:g}: "
+                f"coverage={coverage:g} needs scores of at least {least} rows, but there are {total:g}{within}: "
                 "calibrate on more rows or ask for less"
             )
         return needed
@@ -200,10 +209,24 @@ class Conformal(Corrected):
     Parameters
     ----------
     scores : Scores
-        Errors on rows that the models have not seen, divided by their spread.
+        Errors on rows that the models have not seen, divided by their spread; with groups, the lists of the first
+        group, one per model, then those of the next.
+    groups : tuple, optional
+        Labels of the groups of rows within which intervals hold (Mondrian conformal prediction: Vovk, Gammerman and
+        Shafer 2005, section 4.5); None if all rows are one group.
     """
 
     scores: Scores
+    groups: tuple[Any, ...] | None = None
+
+    def facts(self) -> Header:
+        """Return where the correction was learned, and the groups."""
+        return super().facts() | ({} if self.groups is None else {"groups": list(self.groups)})
+
+    @property
+    def n_models(self) -> int:
+        """Number of lists of scores of a group."""
+        return self.scores.n_lists // (1 if self.groups is None else len(self.groups))
 
     def arrays(self) -> Arrays:
         """Return the scores."""
@@ -213,8 +236,8 @@ class Conformal(Corrected):
     def part_names(cls, header: Header, arrays: Arrays) -> list[str]:
         """Return the names of the estimator and of the further models of each list of scores."""
         kinds = (["member"] if header["calibration"] == "cross" else []) + (["spread"] if "spread 0" in arrays else [])
-        lists = range(Scores.from_arrays(arrays).n_lists)
-        return ["estimator", *(f"{kind} {number}" for kind in kinds for number in lists)]
+        lists = Scores.from_arrays(arrays).n_lists // len(read_groups(header) or "1")
+        return ["estimator", *(f"{kind} {number}" for kind in kinds for number in range(lists))]
 
     @classmethod
     def from_file(cls, header: Header, arrays: Arrays, read: Members, goal: Ends) -> Conformal:
@@ -223,35 +246,85 @@ class Conformal(Corrected):
             goal.check(member)
             if not has_columns(member, getattr(read.parts["estimator"], "n_features_in_", None)):
                 raise ValueError(f"a member of class {type(member).__name__} does not match the estimator")
-        return cls(read_way(header), Scores.from_arrays(arrays))
+        scores, groups = Scores.from_arrays(arrays), read_groups(header)
+        if groups is not None and scores.n_lists % len(groups):
+            raise ValueError(f"scores have {scores.n_lists} lists, which {len(groups)} groups cannot share")
+        return cls(read_way(header), scores, groups)
 
     def models(self, members: Members) -> list[Any]:
         """Return the model of each list of scores."""
         parts = members.parts
-        return [parts.get(f"member {number}", parts["estimator"]) for number in range(self.scores.n_lists)]
+        return [parts.get(f"member {number}", parts["estimator"]) for number in range(self.n_models)]
 
     def spreads(self, members: Members) -> list[Any] | None:
         """Return the model of the size of errors of each list of scores."""
         if "spread 0" not in members.parts:
             return None
-        return [members.parts[f"spread {number}"] for number in range(self.scores.n_lists)]
+        return [members.parts[f"spread {number}"] for number in range(self.n_models)]
 
-    def intervals(self, members: Members, X: Any, levels: Sequence[float], threads: int) -> FloatArray:
+    def groups_of(self, by: Any, n_rows: int) -> NDArray[np.intp] | None:
+        """Return the group of each row as its number; None if there are no groups."""
+        if self.groups is None:
+            if by is not None:
+                raise ValueError("by is given, but the model was fitted without it: fit with by, or leave it out")
+            return None
+        if by is None:
+            raise ValueError("the model was fitted with by: give the group of each row, by=, here as well")
+        labels = np.empty(len(self.groups), dtype=object)
+        labels[:] = self.groups
+        return targets.encode_classes(targets.as_column(by, n_rows, "by"), labels, "by").astype(np.intp)
+
+    def intervals(
+        self,
+        members: Members,
+        X: Any,
+        levels: Sequence[float],
+        threads: int,
+        by: Any = None,
+        bounds: tuple[float, float] = (-np.inf, np.inf),
+    ) -> FloatArray:
         """Return intervals (levels, rows, 2); the interval of a larger level contains that of a smaller one."""
+        parts = self._scores_of_groups()
         for level in levels:
-            self.scores.needed(level)  # rejects an invalid level before predicting
+            for label, scores in parts:
+                scores.needed(level, label)  # rejects an invalid level before predicting
         models, spreads = self.models(members), self.spreads(members)
         asked = {id(model): ends_of(model.predict(X)) for model in {id(model): model for model in models}.values()}
         ends = np.stack([asked[id(model)] for model in models], axis=1)
         with quiet():  # the members have warned
             spread = None if spreads is None else np.stack([model.predict(X) for model in spreads], axis=1)
         low, high = ends[..., 0], ends[..., 1]
-        found = [self.scores.intervals(low, high, level, spread=spread, threads=threads) for level in levels]
-        intervals = np.clip(np.stack(found), *range_of(members.parts["estimator"]))
+        group, intervals = self.groups_of(by, len(ends)), np.empty((len(levels), len(ends), 2))
+        for number, (_, scores) in enumerate(parts):
+            rows = slice(None) if group is None else np.flatnonzero(group == number)
+            own = None if spread is None else spread[rows]
+            for place, level in enumerate(levels):
+                intervals[place, rows] = scores.intervals(low[rows], high[rows], level, spread=own, threads=threads)
+        for within in (range_of(members.parts["estimator"]), bounds):
+            intervals = np.clip(intervals, *within)
         # An interval that was turned inside out need not lie within the next larger one.
         for larger, smaller in pairwise(np.argsort(levels)[::-1].tolist()):
             intervals[smaller] = np.clip(intervals[smaller], intervals[larger, :, :1], intervals[larger, :, 1:])
         return intervals
+
+    def _scores_of_groups(self) -> list[tuple[Any, Scores]]:
+        """Return the scores of each group, beside its label; None is the label of all rows."""
+        if self.groups is None:
+            return [(None, self.scores)]
+        n = self.n_models
+        return [(label, self.scores.part(k * n, (k + 1) * n)) for k, label in enumerate(self.groups)]
+
+
+def read_groups(header: Header) -> tuple[Any, ...] | None:
+    """Return the labels of groups in a file, None if it has none."""
+    groups = header.get("groups")
+    if groups is None:
+        return None
+    if not isinstance(groups, list) or not groups or not all(type(label) in LABELS for label in groups):
+        raise ValueError(f"groups: expected a list of texts or numbers, found {groups!r:.80}")
+    if len(set(groups)) < len(groups):
+        raise ValueError(f"groups: expected different labels, found {groups!r:.80}")
+    return tuple(groups)
 
 
 def range_of(model: Any) -> tuple[float, float]:
@@ -286,7 +359,7 @@ def range_of(model: Any) -> tuple[float, float]:
 # ---- the recipe ------------------------------------------------------------------------------------------------------
 
 
-def conform(held: HeldOut, spread: Any, X: Any, y: Any, sample_weight: Any = None) -> Members:
+def conform(held: HeldOut, spread: Any, X: Any, y: Any, sample_weight: Any = None, by: Any = None) -> Members:
     """Fit a regressor, and score its errors on rows that it has not seen.
 
     Parameters
@@ -296,9 +369,11 @@ def conform(held: HeldOut, spread: Any, X: Any, y: Any, sample_weight: Any = Non
     spread : estimator or None
         A regressor of positive numbers that learns the size of errors; None gives about the same width everywhere. It
         has no effect if the estimator predicts several columns.
-    X, y, sample_weight
+    X, y, sample_weight, by
         As for ``fit``.
     """
+    labels = None if by is None else targets.as_column(by, len(targets.to_numpy(y, "y")), "by")
+    groups, codes = (None, None) if labels is None else labels_and_codes(labels)
     found = held.fit(X, y, sample_weight)
     unseen = found.unseen
     errors = [nonconformity(part.prediction, found.y[part.rows]) for part in unseen]
@@ -311,11 +386,36 @@ def conform(held: HeldOut, spread: Any, X: Any, y: Any, sample_weight: Any = Non
                 error / model.predict(found.table(part.rows))
                 for error, model, part in zip(errors, spreads, unseen, strict=False)
             ]
-    scores = Scores.of([(error, part.weight) for error, part in zip(errors, unseen, strict=True)])
+    scored_rows = [(error, part.weight, found.kept[part.rows]) for error, part in zip(errors, unseen, strict=True)]
+    scores = Scores.of(
+        [
+            (error[inside], weight[inside])
+            for number in range(1 if groups is None else len(groups))
+            for error, weight, rows in scored_rows
+            for inside in [np.ones(len(rows), bool) if codes is None else codes[rows] == number]
+        ]
+    )
     crossed = [part.model for part in unseen] if held.given.calibration == "cross" else []
     others = {f"member {number}": model for number, model in enumerate(crossed)}
     others |= {f"spread {number}": model for number, model in enumerate(spreads)}
-    return held.members(found, Conformal(held.given.calibration, scores), others)
+    return held.members(found, Conformal(held.given.calibration, scores, groups), others)
+
+
+def labels_and_codes(by: NDArray[Any]) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
+    """Return the labels of groups, and the number of each row's label.
+
+    Examples
+    --------
+    >>> labels_and_codes(np.array(["b", "a", "b"]))
+    (('a', 'b'), array([1, 0, 1]))
+    """
+    targets.refuse_missing(by, "by")
+    found, codes = targets.unique_labels(by)
+    labels = tuple(found.tolist())
+    for label in labels:
+        if type(label) not in LABELS:
+            raise ValueError(f"by has the label {label!r} of type {type(label).__name__}: give texts or numbers")
+    return labels, codes.reshape(-1).astype(np.intp)
 
 
 def _fit_spreads(spread: Any, found: Predicted, errors: Sequence[FloatArray]) -> list[Any]:

@@ -42,7 +42,7 @@ from arboretum.ensembles.boosting.recipe import (
 )
 from arboretum.ensembles.boosting.training_rows import beside_offset
 from arboretum.estimators.checkpoints import Checkpoint, CheckpointFile
-from arboretum.estimators.column_arguments import offset_of
+from arboretum.estimators.column_arguments import values_of
 from arboretum.estimators.grown_trees import GrownTrees
 from arboretum.estimators.protocol import Classifier, Estimator, Regressor
 from arboretum.estimators.standing_in import with_model
@@ -351,7 +351,7 @@ class BoostedTrees(BoostingParameters, GrownTrees, Estimator):
                 f"this {type(self).__name__} was fitted with an offset, and none is given: predictions are those of "
                 "offset 0, such as an exposure of 1; give the offset of each row, or offset=0"
             )
-        return beside_offset(raw, targets.row_offsets(offset_of(X, offset), *raw.shape))
+        return beside_offset(raw, targets.row_offsets(values_of(X, offset, "offset"), *raw.shape))
 
     def _asked(self: Boosted, X: Any, offset: Any) -> Boosted:
         """Return a model that predicts these rows with these offsets, and is asked about no others."""

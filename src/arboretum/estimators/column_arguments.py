@@ -202,16 +202,16 @@ def read_values(table: Any, column: str | Sequence[str], what: str = "X") -> Any
     return places.kept(chosen.whole_column)
 
 
-def offset_of(X: Any, offset: Any) -> Any:
-    """Return the offsets of rows to predict; a text names a column."""
-    if not isinstance(offset, str):
-        return offset
+def values_of(X: Any, given: Any, name: str) -> Any:
+    """Return what an argument tells of rows to predict; a text names a column."""
+    if not isinstance(given, str):
+        return given
     table = _with_names(X)
     if table is None:
         raise TypeError(
-            f"offset={offset!r} names a column, but X, a {type(X).__name__}, has no column names: give values"
+            f"{name}={given!r} names a column, but X, a {type(X).__name__}, has no column names: give values"
         )
-    return read_values(table, offset)
+    return read_values(table, given)
 
 
 # ---- what a fit keeps of them ----------------------------------------------------------------------------------------

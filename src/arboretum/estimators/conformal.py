@@ -12,11 +12,12 @@ from arboretum.arguments import shown
 from arboretum.correcting.conformal import Conformal, Ends, Scores, conform
 from arboretum.correcting.held_out import Calibrating
 from arboretum.estimators.boosted_trees import BoostedTreesRegressor
+from arboretum.estimators.column_arguments import values_of
 from arboretum.estimators.held_out import HeldOutModel
 from arboretum.estimators.protocol import Regressor
 from arboretum.model.members import Members
 from arboretum.parameters.checking import as_float
-from arboretum.parameters.declaring import FLAG, declares_parameters, like, parameter
+from arboretum.parameters.declaring import FLAG, Anything, declares_parameters, like, parameter
 from arboretum.running.threads import n_threads
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -51,6 +52,8 @@ class ConformalRegressor(Regressor, HeldOutModel):
         Models of the size of errors, one for each of ``members_``, learned on other rows.
     scores_ : Scores
         Errors of these models on rows that they have not seen, divided by their spread.
+    groups_ : tuple or None
+        Groups within which intervals hold, if ``fit`` was given ``by``.
 
     Notes
     -----
@@ -84,6 +87,13 @@ class ConformalRegressor(Regressor, HeldOutModel):
         "estimator predicts several columns.",
         before="calibration",
     )
+    bounds: tuple[float | None, float | None] | None = parameter(
+        None,
+        Anything("pair of numbers"),
+        "Smallest and largest value that the target can have, such as (0, 100); None for either is no bound. Intervals "
+        "end there. It takes effect in ``predict_interval``.",
+        before="calibration",
+    )
     n_folds: int = like(Calibrating, filled={"spread": '; with "oob", folds of the model of the spread'})
     calibration_fraction: float = like(Calibrating, filled={"halves": "; if ``adaptive``, half of them for the spread"})
     default: ClassVar = BoostedTreesRegressor
@@ -93,10 +103,38 @@ class ConformalRegressor(Regressor, HeldOutModel):
         """Return how numbers are read; models are asked for the ends of intervals."""
         return Ends()
 
-    def _correct(self, X: Any, y: Any, sample_weight: Any) -> Members:
+    def check_parameters(self) -> None:
+        """Check the parameters by themselves and together, as ``fit`` does."""
+        super().check_parameters()
+        _read_bounds(self.bounds)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, by: Any = None) -> ConformalRegressor:
+        """Fit the estimator, and score its errors on rows that it has not seen; an error leaves all as it was.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Rows.
+        y : array-like
+            Target.
+        sample_weight : array-like, optional
+            Weights of the rows.
+        by : array-like, optional
+            Group of each row, texts or numbers: intervals then hold as often as they say within each group, and not
+            only on average. The name of a column takes it out of the features; give its values to keep it there.
+
+        Returns
+        -------
+        self
+        """
+        self.check_parameters()
+        self._members = self._correct(X, y, sample_weight, by)
+        return self
+
+    def _correct(self, X: Any, y: Any, sample_weight: Any, by: Any = None) -> Members:
         shared = {name: self._option(name) for name in ("categorical_features", "n_jobs")}
         spread = BoostedTreesRegressor(**SPREAD, **shared) if self.adaptive else None
-        return conform(self.held_out(), spread, X, y, sample_weight)
+        return conform(self.held_out(), spread, X, y, sample_weight, by)
 
     def _option(self, name: str) -> Any:
         """Return a parameter that the estimator may have."""
@@ -124,6 +162,11 @@ class ConformalRegressor(Regressor, HeldOutModel):
         return self._joint.scores
 
     @property
+    def groups_(self) -> tuple[Any, ...] | None:
+        """Groups within which intervals hold, None if the model was fitted without ``by``."""
+        return self._joint.groups
+
+    @property
     def judged_as_(self) -> Any:
         """The model inside: its loss judges the whole."""
         return self.estimator_
@@ -141,7 +184,7 @@ class ConformalRegressor(Regressor, HeldOutModel):
         """Return the score of ``estimator_``: R², or that of its quantiles."""
         return float(self.estimator_.score(X, y, sample_weight=sample_weight))
 
-    def predict_interval(self, X: Any, coverage: Any = 0.9) -> FloatArray:
+    def predict_interval(self, X: Any, coverage: Any = 0.9, *, by: Any = None) -> FloatArray:
         """Return an interval for the target of each row.
 
         Parameters
@@ -151,17 +194,36 @@ class ConformalRegressor(Regressor, HeldOutModel):
         coverage : float or sequence of float, default=0.9
             Share of targets that should lie in their intervals, strictly between 0 and 1; several for several
             intervals per row.
+        by : array-like or str, optional
+            Group of each row, or the column that holds it, if the model was fitted with groups.
 
         Returns
         -------
         ndarray of float64, (n_rows, 2), or (n_coverages, n_rows, 2) for a sequence
             Lower and upper ends, which belong to the interval. Of a sequence, the interval of a larger coverage
-            contains that of a smaller one. No end lies where the estimator cannot predict: those around counts
-            (``loss="poisson"``, "gamma", "tweedie") are at least 0.
+            contains that of a smaller one. No end lies beyond ``bounds``, or where the estimator cannot predict: those
+            around counts (``loss="poisson"``, "gamma", "tweedie") are at least 0.
         """
         levels, threads = _levels(coverage), n_threads(self._option("n_jobs"))
-        intervals = self._joint.intervals(self.learned(), X, levels, threads)
+        group, bounds = values_of(X, by, "by"), _read_bounds(self.bounds)
+        intervals = self._joint.intervals(self.learned(), X, levels, threads, group, bounds)
         return np.asarray(intervals[0]) if np.ndim(coverage) == 0 else intervals
+
+
+def _read_bounds(bounds: Any) -> tuple[float, float]:
+    """Check the range of the target."""
+    if bounds is None:
+        return -np.inf, np.inf
+    wanted = f"bounds={shown(bounds)}: use a pair of numbers that rise, such as (0, 100), or None for either"
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise ValueError(wanted)
+    for bound in bounds:
+        if bound is not None and (isinstance(bound, bool | np.bool_) or not isinstance(bound, numbers.Real)):
+            raise ValueError(wanted)
+    low, high = (no if bound is None else as_float(bound) for bound, no in zip(bounds, (-np.inf, np.inf), strict=True))
+    if not low < high:
+        raise ValueError(wanted)
+    return low, high
 
 
 def _levels(coverage: Any) -> list[float]:
