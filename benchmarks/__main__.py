@@ -13,6 +13,7 @@ from typing import Any
 
 from benchmarks import (
     boosting_defaults,
+    calibration,
     cluster,
     contestants,
     data,
@@ -70,6 +71,9 @@ def parser() -> argparse.ArgumentParser:
     add_output(study)
     study = commands.add_parser("uplift-defaults", help="models of effects as they come, where effects are known")
     uplift_defaults.add_options(study, positive)
+    add_output(study)
+    study = commands.add_parser("calibration", help="ways to calibrate probabilities over real data sets")
+    calibration.add_options(study, positive)
     add_output(study)
     files = commands.add_parser("data", help="from a file to a model, in little memory")
     data.add_options(files, positive)

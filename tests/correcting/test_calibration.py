@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
 from sklearn.calibration import _sigmoid_calibration
 from sklearn.isotonic import IsotonicRegression
 
-from arboretum.correcting.calibration import Calibration, Isotonic, Platt, log_odds
+from arboretum.correcting.calibration import Calibration, Isotonic, Platt, Temperature, log_odds
 
 RNG = np.random.default_rng(0)
 P = RNG.uniform(0.01, 0.99, 500)
@@ -21,7 +22,11 @@ rows = st.lists(
 ).filter(lambda rows: len({of_class for _, of_class, _ in rows}) == 2)
 
 
-@pytest.mark.parametrize("fit", [Isotonic.fit, Platt.fit])
+def fit_temperature(p, is_class, weight):
+    return Temperature.fit(np.stack([1 - p, p], axis=1), is_class, weight)
+
+
+@pytest.mark.parametrize("fit", [Isotonic.fit, Platt.fit, fit_temperature])
 @settings(max_examples=40)
 @given(rows)
 def test_laws(fit, rows):
@@ -77,6 +82,34 @@ def test_probabilities_become_honest(method):
     np.testing.assert_allclose(honest.sum(axis=1), 1)
 
 
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_the_temperature_has_the_least_log_loss(n_classes):
+    rng = np.random.default_rng(0)
+    honest = rng.dirichlet(np.ones(n_classes), 2000)
+    codes = np.array([rng.choice(n_classes, p=row) for row in honest], dtype=float)
+    weight = rng.integers(1, 4, 2000).astype(float)
+    sure = honest**3 / (honest**3).sum(axis=1, keepdims=True)
+    found = Calibration.fit("temperature", sure, codes, weight)
+
+    def loss(power):
+        told = sure**power / (sure**power).sum(axis=1, keepdims=True)
+        return -(weight * np.log(told[np.arange(2000), codes.astype(int)])).sum()
+
+    (one,) = found.maps
+    assert one.power == pytest.approx(1 / 3, rel=0.1)
+    assert one.power == pytest.approx(minimize_scalar(loss, bounds=(0.01, 5), method="bounded").x, rel=0.01)
+    np.testing.assert_allclose(found.apply(sure).sum(axis=1), 1)
+    assert (np.argmax(found.apply(sure), axis=1) == np.argmax(sure, axis=1)).all(), "labels stay"
+    again = Calibration.from_arrays("temperature", found.to_arrays(), n_classes)
+    np.testing.assert_array_equal(again.apply(sure), found.apply(sure))
+
+
+def test_misleading_probabilities_are_levelled():
+    sure = np.stack([1 - P, P], axis=1)
+    (found,) = Calibration.fit("temperature", sure, 1 - (P > 0.5), np.ones(500)).maps
+    assert found.power == 0
+
+
 def test_several_classes_sum_to_one():
     proba = RNG.dirichlet([1, 1, 1], 300)
     codes = np.array([RNG.choice(3, p=row) for row in proba], dtype=float)
@@ -94,6 +127,8 @@ def test_several_classes_sum_to_one():
         ("platt", np.zeros((2, 2)), r"shape is \(2, 2\), expected \(2, 1\)"),
         ("platt", np.array([[-1.0], [0.0]]), "slope is -1.0, expected at least 0"),
         ("platt", np.array([[np.nan], [0.0]]), r"array of class 0\[0, 0\] = nan must be finite"),
+        ("temperature", np.zeros((2, 2)), r"shape is \(2, 2\), expected \(2, 1\)"),
+        ("temperature", -np.ones((2, 1)), "power is -1.0, expected between 0 and 1000"),
         ("isotonic", np.zeros((3, 2)), r"array of class 0 is \('float64', \(3, 2\)\), expected float64, \(2, n\)"),
         ("isotonic", np.zeros((2, 0)), "number of knots is 0, expected at least 1"),
         ("isotonic", np.array([[0.1, 0.1], [0.2, 0.3]]), r"knots\[1\] = 0.1 must be greater than the one before"),

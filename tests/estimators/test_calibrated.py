@@ -51,6 +51,9 @@ WAYS = {
     "weighted": calibrated(estimator=boosted(class_weight={"yes": 30.0}), method="platt"),
     "oob": calibrated(estimator=arb.RandomForestClassifier(n_estimators=60), calibration="oob"),
     "strange": calibrated(estimator=GaussianNB()),
+    "folds": calibrated(calibration="ensemble"),
+    "temperature": calibrated(method="temperature"),
+    "temperature of folds": calibrated(method="temperature", calibration="ensemble"),
 }
 
 
@@ -86,6 +89,47 @@ def test_several_classes_and_one_too_rare_for_all_folds():
         assert proba.shape == (N, 4)
         np.testing.assert_allclose(proba.sum(axis=1), 1)
         np.testing.assert_allclose(proba.mean(axis=0), [(labels == c).mean() for c in model.classes_], atol=0.05)
+
+
+# ---- the mean of the folds -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["isotonic", "platt", "temperature"])
+@pytest.mark.parametrize("labels", [Y, THREE], ids=["two", "three"])
+def test_an_ensemble_is_the_mean_of_its_folds(method, labels):
+    model = calibrated(method=method, calibration="ensemble").fit(FRAME, labels)
+    assert len(model.estimators_) == len(model.calibrations_) == 3
+    told = [
+        calibration.apply(member.predict_proba(FRAME))
+        for member, calibration in zip(model.estimators_, model.calibrations_, strict=True)
+    ]
+    np.testing.assert_array_equal(model.predict_proba(FRAME), np.mean(told, axis=0))
+    crossed = calibrated(method=method).fit(FRAME, labels)
+    assert len(crossed.estimators_) == 1
+
+
+@pytest.mark.parametrize("method", ["isotonic", "platt", "temperature"])
+@pytest.mark.parametrize("labels", [Y, THREE], ids=["two", "three"])
+def test_ensembles_are_saved_explained_and_reported(method, labels, tmp_path):
+    model = calibrated(method=method, calibration="ensemble").fit(FRAME, labels)
+    model.save(tmp_path / "model.arb")
+    again = arb.load(tmp_path / "model.arb")
+    assert again.fingerprint() == model.fingerprint()
+    np.testing.assert_array_equal(again.predict_proba(FRAME), model.predict_proba(FRAME))
+    assert model.fingerprint() == calibrated(method=method, calibration="ensemble").fit(FRAME, labels).fingerprint()
+    assert list(model.importances().feature_names) == FRAME.columns.tolist()
+    with pytest.raises(TypeError, match="explain its members"):
+        model.explain(FRAME[:5])
+    page = model.report(FRAME[:200], labels[:200], tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "CalibratedClassifier" in page
+
+
+def test_maps_of_other_folds_are_read_as_well():
+    def damage(header, arrays):
+        arrays["calibration 0 of 1"] = np.array([[0.1, 0.1], [0.2, 0.3]])
+
+    with pytest.raises(arb.ModelFileError, match=r"knots\[1\] = 0.1 must be greater than the one before"):
+        reloaded(calibrated(calibration="ensemble").fit(X, Y), damage)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from arboretum import BoostedTreesRegressor, RandomForestRegressor, UpliftBooste
 from arboretum.data.splits import deal_out
 from arboretum.estimators.uplift_boosting import SHARED
 
-SMALL = {"n_estimators": 20, "learning_rate": 0.1, "max_leaf_nodes": 4, "n_jobs": 1}
+SMALL = {"min_samples_leaf": 20, "n_estimators": 20, "learning_rate": 0.1, "max_leaf_nodes": 4, "n_jobs": 1}
 
 
 def experiment(n_rows=900, seed=0, n_arms=2):
@@ -103,6 +103,14 @@ def test_rows_are_dealt_out_evenly_within_strata():
     part = deal_out(strata, 5, seed=3)
     for stratum, size in ((0, 10), (1, 4), (2, 2)):
         assert np.bincount(part[strata == stratum]).tolist() == [size] * 5
+
+
+@pytest.mark.parametrize(("n_rows", "least"), [(900, 50), (120, 12), (20, 2)])
+def test_leaves_follow_the_rows(n_rows, least):
+    X, y, arm = experiment(n_rows)
+    given = {**SMALL, "min_samples_leaf": least}
+    chosen = UpliftBoostedTrees(**{**SMALL, "min_samples_leaf": "auto"}).fit(X, y, arm)
+    assert chosen.fingerprint() == UpliftBoostedTrees(**given).fit(X, y, arm).fingerprint()
 
 
 @pytest.mark.parametrize(

@@ -158,6 +158,13 @@ def test_uplift_is_outcome_under_treatment_less_that_of_the_control():
     assert UpliftForest(**SMALL).fit(X[arm != "visit"], y[arm != "visit"], arm[arm != "visit"]).predict(X).ndim == 1
 
 
+def test_the_best_arm_has_the_largest_outcome():
+    X, y, arm = experiment(n_arms=3)
+    model = UpliftForest(**SMALL, honest=False, adjust=False).fit(X, y, arm)
+    by_outcome = model.arms_[np.argmax(model.predict_outcome(X), axis=1)]
+    np.testing.assert_array_equal(model.best_arm(X), by_outcome)
+
+
 def test_effects_are_found():
     X, y, arm = experiment(20_000, n_arms=2)
     model = UpliftForest(n_estimators=30, max_features=None, max_depth=3).fit(X, y, arm)

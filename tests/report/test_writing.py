@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import arboretum as arb
+from arboretum.metrics import policy_value
 from arboretum.report import write_report
 from arboretum.report.subject import read_rows
 
@@ -316,6 +317,22 @@ def test_treatments_that_no_row_had_are_left_out(tmp_path):
     )
     page = model.report(X, SIGNAL > 0, tmp_path / "a.html", treatment=arms[ARM]).read_text(encoding="utf-8")
     assert [output["name"] for output in facts_of(page)["sections"]["evaluation"]["outputs"]] == ["letter"]
+
+
+def test_several_treatments_are_evaluated_one_by_one_and_as_a_policy(tmp_path):
+    arms = np.array(["control", "letter", "visit"])
+    given = arms[np.arange(150) % 3]
+    helped = (given == "letter") & (X_TRAIN.iloc[:, 0].to_numpy() > 0)
+    model = arb.UpliftForest(**SMALL, min_samples_leaf=5).fit(X_TRAIN, SIGNAL_TRAIN + 3 * helped, treatment=given)
+    page = model.report(X_TRAIN, SIGNAL_TRAIN + 3 * helped, tmp_path / "a.html", treatment=given).read_text("utf-8")
+    outputs = facts_of(page)["sections"]["evaluation"]["outputs"]
+    assert [output["name"] for output in outputs] == ["letter", "visit", "best arm"]
+    (figure,), (table,) = outputs[2]["metrics"], outputs[2]["charts"]
+    best = model.best_arm(X_TRAIN)
+    value = policy_value(SIGNAL_TRAIN + 3 * helped, best, given)
+    assert figure["model"] == pytest.approx(value.value, rel=1e-4)
+    shares = {arm: share for arm, share, *_ in table["rows"]}
+    assert shares == {arm: pytest.approx(np.mean(best == arm), rel=1e-4) for arm in arms}
 
 
 def test_flags_are_true_or_false(tmp_path):

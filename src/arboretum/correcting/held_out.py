@@ -5,6 +5,7 @@
     "cross"   rows ──► folds ──► a model of all other folds predicts each fold;  one of all rows predicts for users
     "split"   rows ──► two shares ──► the model of the first predicts the second, and predicts for users
     "oob"     a forest of all rows predicts each row by the trees that have not drawn it, and predicts for users
+    "ensemble"   as "cross", but the models of the folds predict for users (calibration.py)
 """
 
 from __future__ import annotations
@@ -100,10 +101,10 @@ class Corrected(Joint):
         return ["estimator"]
 
 
-def read_way(header: Header) -> str:
+def read_way(header: Header, ways: Sequence[str] = WAYS) -> str:
     """Return where the correction of a file was learned."""
-    if (found := header["calibration"]) not in WAYS:
-        raise ValueError(f"calibration is {found!r:.80}: expected one of {', '.join(WAYS)}")
+    if (found := header["calibration"]) not in ways:
+        raise ValueError(f"calibration is {found!r:.80}: expected one of {', '.join(ways)}")
     return str(found)
 
 
@@ -199,7 +200,7 @@ class HeldOut(Recipe[Calibrating, Goal]):
             unseen = [predicted(model, held) for held in folds]
         else:
             unseen = [predicted(fitted_without(held), held) for held in folds]
-            model = fitted(weight)
+            model = unseen[0].model if given.calibration == "ensemble" else fitted(weight)
         return Predicted(model, goal, numbers, unseen, source, kept)
 
     def members(self, found: Predicted, joint: Corrected, others: Mapping[str, Any] | None = None) -> Members:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arboretum.correcting.calibration import Calibrated, Calibration, calibrate
+from arboretum.correcting.calibration import WAYS, Calibrated, Calibration, calibrate
 from arboretum.correcting.held_out import Calibrating
 from arboretum.ensembles.members.goals import Classes
 from arboretum.estimators.boosted_trees import BoostedTreesClassifier
@@ -29,8 +29,10 @@ class CalibratedClassifier(Classifier, HeldOutModel):
 
     Attributes
     ----------
-    calibration_ : Calibration
-        The map.
+    estimators_ : list of estimator
+        What is asked for predictions: one classifier, or those of the folds.
+    calibrations_ : tuple of Calibration
+        The map of each of them.
     classes_ : ndarray
         Labels, sorted.
 
@@ -55,9 +57,18 @@ class CalibratedClassifier(Classifier, HeldOutModel):
     )
     method: str = parameter(
         "isotonic",
-        Choice("isotonic", "platt"),
-        "The map: rising steps, or σ(a · log odds + b), which needs fewer rows.",
+        Choice("isotonic", "platt", "temperature"),
+        "The map: rising steps; σ(a · log odds + b), which needs fewer rows; or probabilities to a power, one number "
+        "for all classes.",
         before="calibration",
+    )
+    calibration: str = like(
+        Calibrating,
+        allowed=Choice(*WAYS),
+        doc='Source of rows that the model has not seen. "cross" fits a model without each of ``n_folds`` folds, and '
+        'one to all rows, which predicts. "ensemble" fits the former alone: each has a map of its own, and their mean '
+        'predicts. "split" fits one model and holds a share of the rows out. "oob" fits one forest and takes its '
+        "out-of-bag predictions.",
     )
     n_folds: int = like(Calibrating, filled={"spread": ""})
     calibration_fraction: float = like(Calibrating, filled={"halves": ""})
@@ -83,9 +94,15 @@ class CalibratedClassifier(Classifier, HeldOutModel):
         return self._joint.goal.classes
 
     @property
-    def calibration_(self) -> Calibration:
-        """The map."""
-        return self._joint.correction
+    def estimators_(self) -> list[Any]:
+        """What is asked for predictions: one classifier, or those of the folds."""
+        models: list[Any] = self.learned().models
+        return models
+
+    @property
+    def calibrations_(self) -> tuple[Calibration, ...]:
+        """The map of each of ``estimators_``."""
+        return self._joint.corrections
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Honest probabilities of the classes, in the order of ``classes_``.

@@ -21,7 +21,7 @@ class HeldOutModel(Calibrating, OfOneEstimator, ModelOfModels, Estimator):
     Attributes
     ----------
     estimator_ : estimator
-        What is asked for predictions.
+        What is asked for predictions; where models of folds are averaged, the first of them.
     n_features_in_, feature_names_in_
         As in scikit-learn.
     """
@@ -45,7 +45,7 @@ class HeldOutModel(Calibrating, OfOneEstimator, ModelOfModels, Estimator):
 
     @property
     def estimator_(self) -> Any:
-        """What is asked for predictions."""
+        """What is asked for predictions; where models of folds are averaged, the first of them."""
         return self.learned().parts["estimator"]
 
     @property

@@ -56,6 +56,7 @@ Uplift = TypeVar("Uplift", bound="UpliftBoostedTrees")
 FloatArray: TypeAlias = NDArray[np.float64]
 
 LEAST_PROPENSITY = 0.01  # rows that hardly ever have their treatment would outweigh all others
+ROWS_OF_LEAF, PARTS = 50, 10  # of a small table, a leaf has at least a tenth of the rows
 CLEARLY = 2.0  # standard errors by which a model of the treatment must be better than its share
 OF_OUTCOMES: dict[str, Any] = {"n_estimators": 50, "min_samples_leaf": 5}
 OF_TREATMENTS: dict[str, Any] = {
@@ -176,8 +177,9 @@ class UpliftBoostedTrees(UpliftModel, Categories, EarlyStopping, Seed, Threads, 
     )
     min_samples_leaf: int | str = like(
         BoostedShape,
-        default=50,
-        doc="Minimum number of rows in a leaf, many by default: effects are differences of means.",
+        default="auto",
+        doc='Minimum number of rows in a leaf. "auto" is 50, or a tenth of the rows of control and treatment if that '
+        "is less: effects are differences of means.",
         before="categorical_features",
     )
     l2: float | str = like(BoostedSplits, default=0.0, before="categorical_features")
@@ -236,11 +238,13 @@ class UpliftBoostedTrees(UpliftModel, Categories, EarlyStopping, Seed, Threads, 
             self._learn_effect(_Pair.of(table, target, weight, arm, chances), seed, threads)
             for arm in range(1, len(target.arms.labels))
         ]
-        for label, forest in zip(target.arms.in_order[1:].tolist(), forests, strict=True):
+        for arm, (label, forest) in enumerate(zip(target.arms.in_order[1:].tolist(), forests, strict=True), 1):
             if not (forest.kind != LEAF).any():
+                least = self._least_rows(int(np.isin(target.arm, (0, arm)).sum()))
                 warn_user(
                     f"no tree of treatment {label!r} has a split, so that all rows have the same uplift: a leaf needs "
-                    f"{self.min_samples_leaf} rows (min_samples_leaf); lower it, or give more rows or columns that vary"
+                    f"{least} rows (min_samples_leaf={self.min_samples_leaf!r}); lower it, or give more rows or "
+                    "columns that vary"
                 )
         policy = (self.unknown, self.missing, type(self).__name__)
         head = EffectHead(target.arms, target.outcomes)
@@ -255,6 +259,7 @@ class UpliftBoostedTrees(UpliftModel, Categories, EarlyStopping, Seed, Threads, 
         shared = {name: getattr(self, name) for name in SHARED}
         scoring = "qini" if self.scoring is None else self.scoring
         shared |= {"random_state": seed, "scoring": scoring, "category_levels": None}  # trees read the user's columns
+        shared["min_samples_leaf"] = self._least_rows(len(pair.y))
         settings, in_units = BoostedTreesRegressor(**shared), in_rows(pair.weight * apart**2)
         goal = _Effects(losses.resolve("squared_error"), given=pair.strata)
         recipe = Boosting(settings, goal, type(self).__name__, lambda model: with_model(settings, model))
@@ -284,6 +289,11 @@ class UpliftBoostedTrees(UpliftModel, Categories, EarlyStopping, Seed, Threads, 
             if self.propensity == "model" or foretells(told, chance, pair.treated, pair.weight):
                 chance = told
         return foretold(pair.y, OF_OUTCOMES), np.clip(chance, LEAST_PROPENSITY, 1 - LEAST_PROPENSITY)
+
+    def _least_rows(self, n_rows: int) -> int:
+        if not isinstance(self.min_samples_leaf, str):
+            return int(self.min_samples_leaf)
+        return max(1, min(ROWS_OF_LEAF, n_rows // PARTS))
 
     def check_parameters(self) -> None:
         """Check the parameters, and what rounds are compared by."""

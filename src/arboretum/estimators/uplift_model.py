@@ -61,6 +61,17 @@ class UpliftModel(Estimator):
         uplift = self._head.uplift(self.model_.sums(X, self.n_jobs))
         return uplift[:, 0] if uplift.shape[1] == 1 else uplift
 
+    def best_arm(self, X: Any) -> NDArray[Any]:
+        """Choose the arm of largest expected outcome for each row: the control where no treatment helps.
+
+        Returns
+        -------
+        ndarray, (n_rows,)
+            Labels from ``arms_``.
+        """
+        uplift = self._head.uplift(self.model_.sums(X, self.n_jobs))
+        return np.asarray(self.arms_[np.argmax(np.column_stack([np.zeros(len(uplift)), uplift]), axis=1)])
+
     def score(self, X: Any, y: Any, treatment: Any, sample_weight: Any = None, *, propensity: Any = None) -> float:
         """Return the Qini score: the mean over treatments, each against the control."""
         scores = []

@@ -58,7 +58,7 @@ def qini_curve(
     >>> rows.tolist(), gain.tolist()
     ([0.0, 1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 1.0, 1.0, 0.0])
     """
-    return _Experiment.read(y, uplift, treatment, sample_weight, propensity).qini()
+    return read_experiment(y, uplift, treatment, sample_weight, propensity).qini()
 
 
 def uplift_curve(
@@ -74,7 +74,7 @@ def uplift_curve(
     >>> gain.tolist()
     [0.0, 1.0, 2.0, 1.5, 0.0]
     """
-    return _Experiment.read(y, uplift, treatment, sample_weight, propensity).gain()
+    return read_experiment(y, uplift, treatment, sample_weight, propensity).gain()
 
 
 def qini_score(
@@ -95,7 +95,7 @@ def qini_score(
     >>> qini_score([1, 0, 0, 1], [0.9, 0.8, 0.2, 0.1], [1, 0, 1, 0])
     1.0
     """
-    experiment = _Experiment.read(y, uplift, treatment, sample_weight, propensity)
+    experiment = read_experiment(y, uplift, treatment, sample_weight, propensity)
     return _score(experiment.qini(), experiment.ordered_by(experiment.effect).qini() if normalise else None)
 
 
@@ -115,7 +115,7 @@ def auuc_score(
     >>> auuc_score(y, [0.9, 0.8, 0.2, 0.1], treatment), auuc_score(y, [0.5, 0.5, 0.5, 0.5], treatment)
     (1.0, 0.0)
     """
-    experiment = _Experiment.read(y, uplift, treatment, sample_weight, propensity)
+    experiment = read_experiment(y, uplift, treatment, sample_weight, propensity)
     return _score(experiment.gain(), experiment.ordered_by(experiment.best_gain).gain() if normalise else None)
 
 
@@ -145,7 +145,7 @@ def uplift_at_k(
     >>> uplift_at_k([1, 0, 0, 1], [0.9, 0.8, 0.2, 0.1], [1, 0, 1, 0], k=2)
     1.0
     """
-    experiment = _Experiment.read(y, uplift, treatment, sample_weight, propensity)
+    experiment = read_experiment(y, uplift, treatment, sample_weight, propensity)
     if strategy not in ("overall", "by_group"):
         raise ValueError(f"strategy={strategy!r}: use 'overall' or 'by_group'")
     order = np.argsort(experiment.uplift, kind="stable")[::-1]
@@ -168,7 +168,14 @@ def _n_taken(k: Any, n_rows: int) -> int:
     raise ValueError(f"k={k!r}: use a share above 0 and at most 1, or a number of rows of at most {n_rows}")
 
 
-def _chances(propensity: Any, n_rows: int) -> FloatArray:
+def checked_chances(propensity: Any, n_rows: int) -> FloatArray:
+    """Return probabilities, above 0 and below 1.
+
+    Examples
+    --------
+    >>> checked_chances([0.5, 0.25], 2)
+    array([0.5 , 0.25])
+    """
     given = targets.as_column(propensity, n_rows, "propensity", "y")
     chance = targets.as_numbers(given, "propensity", "give the probability of treatment")
     if (row := first_true(~((chance > 0) & (chance < 1)))) is not None:
@@ -179,42 +186,44 @@ def _chances(propensity: Any, n_rows: int) -> FloatArray:
     return chance
 
 
-class _Experiment:
+def read_experiment(
+    y: Any, uplift: Any, treatment: Any, sample_weight: Any = None, propensity: Any = None
+) -> Experiment:
+    """Check what was given; probabilities of treatment become weights."""
+    given = targets.to_numpy(y, "y")
+    n_rows = len(targets.as_column(given, len(given) if given.ndim else 0))
+    if not n_rows:
+        raise ValueError("y is empty: give at least one treated and one control row")
+    outcome = targets.as_numbers(given.ravel(), "y", "encode outcomes as 0 and 1")
+    score = targets.as_numbers(targets.as_column(uplift, n_rows, "uplift", "y"), "uplift", "give numbers")
+    group = targets.as_numbers(
+        targets.as_column(treatment, n_rows, "treatment", "y"), "treatment", "use 1 for treated rows, 0 for control"
+    )
+    if (row := first_true(~np.isin(group, (0.0, 1.0)))) is not None:
+        raise ValueError(
+            f"treatment is {group[row]:g} in row {row}: use 1 for treated rows, 0 for control; score one treatment "
+            "at a time"
+        )
+    weight = targets.row_weights(sample_weight, n_rows, table="y")
+    weight = np.ones(n_rows) if weight is None else weight
+    for which, name in ((1.0, "treated"), (0.0, "control")):
+        if not weight[group == which].sum() > 0:
+            raise ValueError(f"no {name} row has weight: uplift compares treated rows with a control")
+    if propensity is not None:
+        chance = checked_chances(propensity, n_rows)
+        weight = by_inverse_chance(weight, np.where(group == 1, chance, 1 - chance), group.astype(np.intp), 2)
+    return Experiment(outcome, score, group == 1, weight)
+
+
+class Experiment:
     """Outcomes of treated and control rows, and the uplift that is predicted for them."""
 
     def __init__(self, y: FloatArray, uplift: FloatArray, treated: NDArray[np.bool_], weight: FloatArray) -> None:
         self.y, self.uplift, self.treated, self.weight = y, uplift, treated, weight
 
-    @classmethod
-    def read(cls, y: Any, uplift: Any, treatment: Any, sample_weight: Any, propensity: Any) -> _Experiment:
-        """Check what was given."""
-        given = targets.to_numpy(y, "y")
-        n_rows = len(targets.as_column(given, len(given) if given.ndim else 0))
-        if not n_rows:
-            raise ValueError("y is empty: give at least one treated and one control row")
-        outcome = targets.as_numbers(given.ravel(), "y", "encode outcomes as 0 and 1")
-        score = targets.as_numbers(targets.as_column(uplift, n_rows, "uplift", "y"), "uplift", "give numbers")
-        group = targets.as_numbers(
-            targets.as_column(treatment, n_rows, "treatment", "y"), "treatment", "use 1 for treated rows, 0 for control"
-        )
-        if (row := first_true(~np.isin(group, (0.0, 1.0)))) is not None:
-            raise ValueError(
-                f"treatment is {group[row]:g} in row {row}: use 1 for treated rows, 0 for control; score one treatment "
-                "at a time"
-            )
-        weight = targets.row_weights(sample_weight, n_rows, table="y")
-        weight = np.ones(n_rows) if weight is None else weight
-        for which, name in ((1.0, "treated"), (0.0, "control")):
-            if not weight[group == which].sum() > 0:
-                raise ValueError(f"no {name} row has weight: uplift compares treated rows with a control")
-        if propensity is not None:
-            chance = _chances(propensity, n_rows)
-            weight = by_inverse_chance(weight, np.where(group == 1, chance, 1 - chance), group.astype(np.intp), 2)
-        return cls(outcome, score, group == 1, weight)
-
-    def ordered_by(self, key: FloatArray) -> _Experiment:
+    def ordered_by(self, key: FloatArray) -> Experiment:
         """Return the same rows in another order."""
-        return _Experiment(self.y, key, self.treated, self.weight)
+        return Experiment(self.y, key, self.treated, self.weight)
 
     @property
     def effect(self) -> FloatArray:
@@ -235,10 +244,12 @@ class _Experiment:
         return np.asarray(2.0 * (responded == self.treated) + second)
 
     def qini(self) -> tuple[FloatArray, FloatArray]:
+        """Return the points of the Qini curve."""
         n_treated, n_control, treated, control = self._sums()
         return n_treated + n_control, treated - control * _quotient(n_treated, n_control)
 
     def gain(self) -> tuple[FloatArray, FloatArray]:
+        """Return the points of the uplift curve."""
         n_treated, n_control, treated, control = self._sums()
         n_all = n_treated + n_control
         return n_all, (_quotient(treated, n_treated) - _quotient(control, n_control)) * n_all

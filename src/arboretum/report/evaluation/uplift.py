@@ -1,12 +1,14 @@
-"""Evaluation of uplift models: Qini curves of every treatment, and effects by tenths of the predicted ones."""
+"""Evaluation of uplift models: Qini curves of every treatment, effects by tenths of the predicted ones, best arms."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from arboretum.metrics import auuc_score, qini_curve, qini_score, uplift_at_k
+from arboretum.data import targets
+from arboretum.metrics import auuc_score, policy_value, qini_curve, qini_score, uplift_at_k
 from arboretum.report.chance import Positions
 from arboretum.report.evaluation.charts import curves, histogram, series
 from arboretum.report.evaluation.figures import Figure, measured
@@ -25,7 +27,8 @@ def evaluate(subject: Subject) -> list[dict[str, Any]]:
     found = [arm for arm in arms if {control, arm} <= present]
     if not found:
         raise LeftOut("These rows are not both of a treatment and of the control, which uplift compares.")
-    return [{"name": f"{arm}" if len(arms) > 1 else "", **_one_arm(subject, arm)} for arm in found]
+    outputs = [{"name": f"{arm}" if len(arms) > 1 else "", **_one_arm(subject, arm)} for arm in found]
+    return [*outputs, _best_arms(subject, [control, *found])] if len(found) > 1 else outputs
 
 
 def _against_control(subject: Subject, rows: Rows, arm: Any) -> Any:
@@ -70,6 +73,58 @@ def _one_arm(subject: Subject, arm: Any) -> dict[str, Any]:
         histogram("Predicted uplift", "uplift", {"control": uplift[~treated], "treated": uplift[treated]}),
     ]
     return {"metrics": measured(figures, len(y)), "charts": charts}
+
+
+def _best_arms(subject: Subject, arms: list[Any]) -> dict[str, Any]:
+    """Evaluate the policy that gives every row the arm of largest predicted outcome, among those that rows got."""
+    model, rows = subject.model, subject.test
+    got = targets.as_column(rows.treatment, len(rows.target), "treatment")
+    outcome = np.asarray(rows.target)
+    if model.outcomes_ is not None:
+        outcome = targets.encode_classes(outcome, model.outcomes_, "y")
+    outcome = outcome.astype(np.float64)
+    weight = np.ones(len(got)) if rows.weight is None else np.asarray(rows.weight)
+    labels = np.array(model.arms_.tolist(), dtype=object)
+    uplift = np.column_stack([np.zeros(len(got)), model.predict(rows.X).reshape(len(got), -1)])
+    known = np.isin(labels, np.array(arms, dtype=object))
+    best = labels[np.argmax(np.where(known, uplift, -np.inf), axis=1)]
+    got = got.astype(object)
+
+    def value(policy: NDArray[Any], at: Positions) -> float | None:
+        try:
+            return policy_value(outcome[at], policy[at], got[at], sample_weight=weight[at]).value
+        except ValueError:  # an arm is not there
+            return None
+
+    every = np.arange(len(got))
+    for_all = {arm: np.full(len(got), arm, dtype=object) for arm in arms}
+    values = {arm: value(policy, every) for arm, policy in for_all.items()}
+    one = max((arm for arm in arms if values[arm] is not None), key=lambda arm: values[arm] or 0.0)
+    figure = Figure(
+        "value of the best arm",
+        "mean outcome if each row got the arm of largest predicted outcome, by inverse probability; the baseline gives "
+        f"all rows {one}",
+        lambda at: value(best, at),
+        lambda at: value(for_all[one], at),
+        "high",
+    )
+    shown = [
+        [
+            f"{arm}",
+            float(weight[best == arm].sum() / weight.sum()),
+            float(np.average(uplift[:, labels.tolist().index(arm)], weights=weight)),
+            values[arm],
+        ]
+        for arm in arms
+    ]
+    table = {
+        "kind": "table",
+        "title": "Arms",
+        "note": "how often each arm is the best, its mean predicted uplift, and the mean outcome if all rows got it",
+        "columns": ["arm", "best for", "mean uplift", "outcome if all got it"],
+        "rows": shown,
+    }
+    return {"name": "best arm", "metrics": measured([figure], len(got)), "charts": [table]}
 
 
 def _effect(y: FloatArray, treated: Any, weight: Any) -> float | None:
