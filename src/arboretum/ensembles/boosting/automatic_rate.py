@@ -46,7 +46,7 @@ COEFFICIENTS = {
     "regression": Coefficients(0.158, -4.287, -0.813, 0.15),
     "two classes": Coefficients(0.408, -7.299, -0.928, 0.15),
     "several classes": Coefficients(0.051, -2.889, -0.845, 0.3),
-    "ranking": Coefficients(0.0, math.log(0.007), -1.0, 0.15),
+    "ranking": Coefficients(0.0, -4.962, -1.0, 0.15),
 }
 
 
