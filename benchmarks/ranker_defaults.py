@@ -245,6 +245,6 @@ def run(options: argparse.Namespace) -> int:
     if names:
         table = score_table(notebook, names, contenders, options.splits)
         print(table.markdown() if options.markdown else table.text(), end="\n\n")
-    if names and options.settings:
+    if options.settings and len({name.split()[0] for name in names}) > 1:
         print(left_out(notebook, names, contenders, options.splits))
     return 0
