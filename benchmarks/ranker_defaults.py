@@ -94,23 +94,14 @@ RANKERS: dict[str, Ranker] = {
     "ydf": UntouchedYDF("LAMBDA_MART_NDCG", "ydf"),
 }
 CANDIDATES: dict[str, dict[str, Any]] = {
+    "lambdamart 31 leaves": {"loss": "lambdamart", "max_leaf_nodes": 31},
     "lambdamart": {"loss": "lambdamart"},
-    "lambdamart 8 leaves": {"loss": "lambdamart", "max_leaf_nodes": 8},
-    "lambdamart l2 1": {"loss": "lambdamart", "l2": 1.0},
     "listwise": {"loss": "listwise"},
-    "yetirank": {"loss": "yetirank", "max_leaf_nodes": 31},
-    "yetirank 15 leaves": {"loss": "yetirank", "max_leaf_nodes": 15},
-    "yetirank 8 leaves": {"loss": "yetirank", "max_leaf_nodes": 8},
-    "yetirank 8 leaves l2 30": {"loss": "yetirank", "max_leaf_nodes": 8, "l2": 30.0},
-    "yetirank 8 leaves 100 rounds": {
-        "loss": "yetirank",
-        "max_leaf_nodes": 8,
-        "n_estimators": 100,
-        "learning_rate": 0.1,
-        "early_stopping": False,
-    },
-    "yetirank 8 leaves half of the columns": {"loss": "yetirank", "max_leaf_nodes": 8, "max_features": 0.5},
-    "yetirank symmetric": {"loss": "yetirank", "growth": "symmetric"},
+    "yetirank 31 leaves": {"max_leaf_nodes": 31},
+    "yetirank": {},
+    "yetirank symmetric": {"growth": "symmetric"},
+    "yetirank l2 3": {"l2": 3.0},
+    "yetirank all columns": {"max_features": 1.0},
 }
 
 
@@ -254,6 +245,6 @@ def run(options: argparse.Namespace) -> int:
     if names:
         table = score_table(notebook, names, contenders, options.splits)
         print(table.markdown() if options.markdown else table.text(), end="\n\n")
-    if names and options.settings:
+    if options.settings and len({name.split()[0] for name in names}) > 1:
         print(left_out(notebook, names, contenders, options.splits))
     return 0

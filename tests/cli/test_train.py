@@ -57,6 +57,7 @@ def test_kinds_overrule(run: Run, shop: Path) -> None:
     [
         (["-t", "price"], "regression", "rmse", "BoostedTreesRegressor"),
         (["-t", "grade", "--group", "zip"], "ranking", "ndcg@10", "BoostedTreesRanker"),
+        (["-t", "grade", "--group", "zip", "--set", "metric=map@3"], "ranking", "map@3", "BoostedTreesRanker"),
         (["-t", "days", "--event", "died"], "survival", "concordance", "BoostedTreesSurvival"),
         (["-t", "sold", "--treatment", "mailed", "-m", "forest"], "uplift", "qini", "UpliftForest"),
         (["-t", "grade"], "multiclass", "log loss", "BoostedTreesClassifier"),

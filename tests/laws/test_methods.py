@@ -49,7 +49,7 @@ REFUSED = {
     "BaggingRegressor": OF_BAGS,
     "BlendingClassifier": {**OF_COMBINED, "explain": "logarithms of probabilities are not sums of trees"},
     "BlendingRegressor": {name: why for name, why in OF_COMBINED.items() if name != "explain"},
-    "BoostedTreesRanker": {"influence": "'lambdamart' compares rows with one another"},
+    "BoostedTreesRanker": {"influence": "'yetirank' compares rows with one another"},
     "BoostedTreesSurvival": {"influence": "'cox' compares rows with one another"},
     "CalibratedClassifier": OF_COMPOSED,
     "CheckpointAverage": OF_COMPOSED,

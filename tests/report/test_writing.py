@@ -117,6 +117,17 @@ def facts_of(page):
     return json.loads(re.search(r'id="facts">(.*?)</script>', page, re.DOTALL)[1], parse_constant=refuse)
 
 
+@pytest.mark.parametrize(("metric", "first"), [("ndcg", "NDCG@10"), ("map@3", "MAP@3"), ("mrr", "NDCG@10")])
+def test_a_ranking_shows_the_metric_that_it_was_fitted_by(metric, first, tmp_path):
+    given = grades(SIGNAL), grades(SIGNAL_TRAIN)
+    model, y, rows = case(arb.BoostedTreesRanker(**SMALL, metric=metric), *given, group=GROUP)
+    model.report(X, y, tmp_path / "page.html", **rows)
+    facts = facts_of((tmp_path / "page.html").read_text(encoding="utf-8"))
+    shown = facts["sections"]["evaluation"]["outputs"][0]["metrics"]
+    assert shown[0]["name"] == first, shown
+    assert len({figure["name"] for figure in shown}) == len(shown)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_every_task_has_its_sections_on_one_page(name, tmp_path):
     model, y, given = CASES[name]()

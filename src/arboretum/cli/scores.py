@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from arboretum.cli.columns import Examples
 from arboretum.cli.tasks import place_of_class
+from arboretum.data.queries import MetricName
 from arboretum.data.targets import unique_labels
+from arboretum.losses.ranking import RankingLoss
 from arboretum.metrics.named import Answered, find_metric
 from arboretum.tasks import BINARY, Task
 
@@ -95,6 +97,18 @@ def _first_is_positive(classes: NDArray[Any], judged: Examples) -> bool:
     return judged.positive is not None and len(classes) == 2 and place_of_class(classes, judged.positive) == 0
 
 
+def _of_followed(model: Any, answers: Answers, judged: Examples) -> dict[str, float]:
+    """Return the metric that a boosted ranking was fitted by."""
+    loss = getattr(model, "loss_", None)
+    if not isinstance(loss, RankingLoss):
+        return {}
+    from arboretum import metrics
+
+    of_queries = {"ndcg": metrics.ndcg_score, "map": metrics.map_score, "mrr": metrics.mrr_score}[loss.followed.metric]
+    given = judged.target, answers.values, judged.group
+    return {str(loss.followed): of_queries(*given, k=loss.followed.k, sample_weight=judged.weight)}
+
+
 def _of_orders(values: FloatArray, judged: Examples, task: Task) -> dict[str, float]:
     from arboretum import metrics
 
@@ -125,7 +139,7 @@ def judge(model: Any, learnt: Examples, judged: Examples, task: Task) -> tuple[d
     answers = ask(model, judged, task)
     own = _own_losses(model, answers, judged, task)
     if not own:
-        return score(answers, judged, task), {}
+        return _of_followed(model, answers, judged) | score(answers, judged, task), {}
     y, told = _truth(answers, judged), list(answers.values.T) if len(own) > 1 else [answers.values]
     found = {} if _are_quantiles(own) else score(answers, judged, task)
     first = USUAL.get(own[0].name, "")
@@ -165,7 +179,7 @@ def lines(found: Mapping[str, float], base: Mapping[str, float], task: Task) -> 
 def _better(name: str, usual: Mapping[str, bool]) -> str:
     if name.startswith(BELOW):
         return f"near {name[len(BELOW) + 2 : -1]}"
-    return "higher" if usual.get(name, False) else "lower"
+    return "higher" if usual.get(name, False) or MetricName.read(name) is not None else "lower"
 
 
 def _own_losses(model: Any, answers: Answers, judged: Examples, task: Task) -> list[Any]:

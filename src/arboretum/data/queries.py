@@ -27,10 +27,15 @@ class MetricName(NamedTuple):
     --------
     >>> MetricName.read("ndcg@5"), MetricName.read("map"), MetricName.read("auc")
     (MetricName(metric='ndcg', k=5), MetricName(metric='map', k=None), None)
+    >>> str(MetricName("ndcg", 5)), str(MetricName("map", None))
+    ('ndcg@5', 'map')
     """
 
     metric: Metric
     k: int | None
+
+    def __str__(self) -> str:
+        return self.metric if self.k is None else f"{self.metric}@{self.k}"
 
     @classmethod
     def read(cls, name: str) -> MetricName | None:

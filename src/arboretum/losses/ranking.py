@@ -82,15 +82,16 @@ class RankingLoss(Loss):
     def values(self, y: FloatArray, raw: FloatArray) -> FloatArray:
         """1 − the metric of the row's query; 0 in a query without a relevant row."""
         queries = self._queries_of(y)
-        values = 1.0 - queries.metric(self._followed.metric, y, raw, self._followed.k)
+        values = 1.0 - queries.metric(self.followed.metric, y, raw, self.followed.k)
         return np.repeat(np.nan_to_num(values, nan=0.0), np.diff(queries.start))
 
     def value(self, y: FloatArray, raw: FloatArray, weight: FloatArray | None = None) -> float:
         """1 − the mean metric of the queries that have a relevant row."""
-        return 1.0 - self._queries_of(y).mean_metric(self._followed.metric, y, raw, self._followed.k, weight)
+        return 1.0 - self._queries_of(y).mean_metric(self.followed.metric, y, raw, self.followed.k, weight)
 
     @property
-    def _followed(self) -> MetricName:
+    def followed(self) -> MetricName:
+        """The metric that ``value`` follows, and its places."""
         return MetricName("ndcg", SCORED_PLACES) if self.metric == "ndcg" else read_metric(self.metric)
 
     def _queries_of(self, y: FloatArray) -> Queries:

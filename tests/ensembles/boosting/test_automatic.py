@@ -27,7 +27,7 @@ OF_0_1 = {
         "regression": (0.158, -4.287, -0.813, 0.15),
         "two classes": (0.408, -7.299, -0.928, 0.15),
         "several classes": (0.051, -2.889, -0.845, 0.3),
-        "ranking": (0.0, np.log(0.007), -1.0, 0.15),
+        "ranking": (0.0, -4.962, -1.0, 0.15),
     },
 }
 
@@ -78,5 +78,5 @@ def test_trees_of_rankings_have_fewer_leaves(loss, leaves):
 def test_all_steps_of_a_small_ranking_are_7_long_together(n_rounds):
     query = np.repeat(np.arange(30), 10)
     model = arb.BoostedTreesRanker(n_estimators=n_rounds).fit(X, np.digitize(Y, [0, 1, 2]), group=query)
-    assert model.n_iter_ * model.learning_rate_ == pytest.approx(7)
+    assert model.n_iter_ * model.learning_rate_ == pytest.approx(7, rel=1e-3)
     assert np.diff(model.forest_.tree_start).max() == 2 * 8 - 1

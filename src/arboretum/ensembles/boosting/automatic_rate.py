@@ -46,7 +46,7 @@ COEFFICIENTS = {
     "regression": Coefficients(0.158, -4.287, -0.813, 0.15),
     "two classes": Coefficients(0.408, -7.299, -0.928, 0.15),
     "several classes": Coefficients(0.051, -2.889, -0.845, 0.3),
-    "ranking": Coefficients(0.0, math.log(0.007), -1.0, 0.15),
+    "ranking": Coefficients(0.0, -4.962, -1.0, 0.15),
 }
 
 
@@ -64,7 +64,7 @@ def automatic_rate(
     Parameters
     ----------
     loss : Loss
-        The log losses have coefficients of their own, all others those of regression.
+        The log losses and rankings have coefficients of their own, all others those of regression.
     n_rows : int
         Training rows.
     n_rounds : int
@@ -87,12 +87,9 @@ def automatic_rate(
     0.070795
     """
     own = loss.loss if isinstance(loss, EachOutput) else loss
-    kind = {Logistic: "two classes", Ordinal: "two classes", Multinomial: "several classes"}.get(
-        type(own), "regression"
-    )
-    if own.task == "ranking":
-        kind = "ranking"
-    a, b, c, d = coefficients[kind]
+    usual = "ranking" if own.task == "ranking" else "regression"
+    kinds = {Logistic: "two classes", Ordinal: "two classes", Multinomial: "several classes"}
+    a, b, c, d = coefficients[kinds.get(type(own), usual)]
     if keeps_best:
         rate = 0.1 * math.pow(100 / n_rounds, 0.6 if n_rounds <= 100 else d)
         return max(round(min(rate, LARGEST_RATE), 6), SMALLEST_RATE)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from arboretum.data import targets
 from arboretum.data.queries import Metric, Queries
+from arboretum.losses.ranking import RankingLoss
 from arboretum.report.evaluation.charts import curves, histogram, series
 from arboretum.report.evaluation.figures import Figure, measured
 from arboretum.report.subject import FloatArray, Rows, Subject
@@ -33,6 +34,9 @@ def evaluate(subject: Subject) -> list[dict[str, Any]]:
         figure("map", "MAP", "mean average precision of relevant rows"),
         figure("mrr", "MRR", "mean of 1 / place of the first relevant row"),
     ]
+    loss = getattr(subject.model, "loss_", None)
+    if isinstance(loss, RankingLoss) and (name := str(loss.followed).upper()) not in [one.name for one in figures]:
+        figures.insert(0, figure(loss.followed.metric, name, "what the model was fitted by", loss.followed.k))
     n_queries = len(np.unique(np.asarray(test.group)[test.weights > 0]))
     charts = _charts(test, subject.told, random)
     return [{"name": "", "metrics": measured(figures, n_queries), "charts": charts}]
