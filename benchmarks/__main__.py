@@ -20,6 +20,7 @@ from benchmarks import (
     forest_defaults,
     speed,
     survival_averaging,
+    survival_defaults,
 )
 from benchmarks.combining import COMBINING
 from benchmarks.explaining import EXPLAINING
@@ -59,6 +60,9 @@ def parser() -> argparse.ArgumentParser:
     add_output(study)
     study = commands.add_parser("survival-averaging", help="what a survival forest averages, over real data sets")
     survival_averaging.add_options(study, positive)
+    add_output(study)
+    study = commands.add_parser("survival-defaults", help="survival libraries as they come, or settings, on real sets")
+    survival_defaults.add_options(study, positive)
     add_output(study)
     files = commands.add_parser("data", help="from a file to a model, in little memory")
     data.add_options(files, positive)

@@ -21,12 +21,15 @@ REFIT_ROWS = 50_000  # rows from which those held out are too few of all to be w
 LEAF_PENALTY = 10.0
 SAMPLED_SHARE = 0.7
 FEWEST_HELD_QUERIES = 100  # NDCG of fewer is too noisy to compare rounds by: all are held out, fold by fold
-QUERY_FOLDS = 5
+FEWEST_HELD_EVENTS = 100  # likelihoods of fewer are as noisy
+FEWEST_EVENTS = 20  # from which rounds are sought on events held out
+FOLDS = 5
 
 
-def least_rows_of_leaf(n_rows: int) -> int:
-    """Return 3, or a fiftieth of the rows if there are fewer than 150."""
-    return max(1, min(3, n_rows // 50))
+def least_rows_of_leaf(loss: Loss, n_rows: int) -> int:
+    """Return 3, or a fiftieth of the rows if there are fewer than 150; of times to an event 20, or a tenth."""
+    most, part = (20, 10) if loss.task == "survival" else (3, 50)
+    return max(1, min(most, n_rows // part))
 
 
 def leaf_penalty(weight: FloatArray | None, n_rows: int) -> float:

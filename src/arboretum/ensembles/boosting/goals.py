@@ -24,7 +24,7 @@ from arboretum.data import targets
 from arboretum.data.labels import side_by_side
 from arboretum.data.splits import fold_of_rows, split_groups, split_rows
 from arboretum.data.weights import in_rows
-from arboretum.ensembles.bagging.resampling import content_keys
+from arboretum.ensembles.bagging.resampling import content_keys, fold_by_content
 from arboretum.ensembles.boosting import automatic
 from arboretum.ensembles.boosting.judging import JudgedRows
 from arboretum.ensembles.boosting.problem import Problem, Target
@@ -91,6 +91,10 @@ class Goal(ABC):
     def folds(self, problem: Problem, share: float, seed: int) -> list[tuple[Positions, Positions]]:
         """Return folds to hold out in turn, where one share of the rows would be too few; none: one share will do."""
         return []
+
+    def seeks_rounds(self, problem: Problem) -> bool:
+        """Return whether folds of a table that is too small to hold a share out of tell how many rounds are best."""
+        return False
 
     def arranged(self, problem: Problem) -> Problem:
         """Return the rows in the order that the loss needs, after checks that need all of them."""
@@ -334,10 +338,10 @@ class Ranking(Goal):
         assert problem.query is not None
         queries, query = np.unique(problem.query, return_inverse=True)
         n_queries = places.total(len(queries))
-        if n_queries * share >= automatic.FEWEST_HELD_QUERIES or n_queries < automatic.QUERY_FOLDS:
+        if n_queries * share >= automatic.FEWEST_HELD_QUERIES or n_queries < automatic.FOLDS:
             return []
-        fold = fold_of_rows(len(queries), automatic.QUERY_FOLDS, seed)[query]
-        return [(np.flatnonzero(fold != one), np.flatnonzero(fold == one)) for one in range(automatic.QUERY_FOLDS)]
+        fold = fold_of_rows(len(queries), automatic.FOLDS, seed)[query]
+        return [(np.flatnonzero(fold != one), np.flatnonzero(fold == one)) for one in range(automatic.FOLDS)]
 
     def arranged(self, problem: Problem) -> Problem:
         """Sort rows by query; raise an error if no query has an order to learn."""
@@ -415,6 +419,18 @@ class Survival(Goal):
         """Return whether the event came."""
         return is_event(y).astype(np.float64)
 
+    def folds(self, problem: Problem, share: float, seed: int) -> list[tuple[Positions, Positions]]:
+        """Return folds if the share holds out too few events; copies of a row are in one fold, in whatever order."""
+        if problem.group is not None or _count_events(problem) * share >= automatic.FEWEST_HELD_EVENTS:
+            return []
+        fold = fold_by_content(content_keys(problem.table, problem.y), automatic.FOLDS, seed)
+        events = places.added(np.bincount(fold[is_event(problem.y)], minlength=automatic.FOLDS))
+        return [(np.flatnonzero(fold != one), np.flatnonzero(fold == one)) for one in np.flatnonzero(events)]
+
+    def seeks_rounds(self, problem: Problem) -> bool:
+        """Return whether there are enough events: the likelihood has no more to go by, and all rounds overfit."""
+        return problem.group is None and _count_events(problem) >= automatic.FEWEST_EVENTS
+
     def arranged(self, problem: Problem) -> Problem:
         """Sort rows by time, so that sorting them again in each round costs almost nothing."""
         return problem.take(by_time(problem.y))
@@ -458,3 +474,8 @@ class Survival(Goal):
         for name, column in columns.items():
             truth[name] = column
         return truth
+
+
+def _count_events(problem: Problem) -> int:
+    """Return the events of all places."""
+    return places.total(int(is_event(problem.y).sum()))

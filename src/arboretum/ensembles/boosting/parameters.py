@@ -107,7 +107,7 @@ class BoostedShape:
         "auto",
         Number(1, MOST, integer=True, words=("auto",)),
         'Minimum number of rows in a leaf, counted exactly. "auto" is 3, or a fiftieth of the rows if there are '
-        "fewer than 150.",
+        "fewer than 150; of times to an event 20, or a tenth of the rows.",
     )
     min_child_weight: float = parameter(1e-3, Number(0.0, 1e300), "Minimum sum of hessians in a leaf.")
 
@@ -298,8 +298,8 @@ class BoostedStopping(EarlyStopping):
     early_stopping: bool | str = like(
         EarlyStopping,
         doc="Stop when validation rows are no longer predicted better, and keep the best round. "
-        '"auto": when ``X_val`` is given or there are at least 1,000 rows; a model that is trained further, or will be '
-        "(``warm_start``), holds no rows out by itself.",
+        '"auto": when ``X_val`` is given or there are at least 1,000 rows, or 20 events of times to an event; a model '
+        "that is trained further, or will be (``warm_start``), holds no rows out by itself.",
     )
     validation_fraction: float = like(
         EarlyStopping, doc="Share of the rows held out<stratified> if early stopping has no ``X_val``."
@@ -623,7 +623,7 @@ def tree_params(
         growth=given.growth,
         max_leaf_nodes=given.max_leaf_nodes or (31 if leaf_wise else NO_LIMIT),
         max_depth=given.max_depth or (NO_LIMIT if leaf_wise or given.max_leaf_nodes else 6),
-        min_samples_leaf=automatic.least_rows_of_leaf(n_rows) if isinstance(least, str) else int(least),
+        min_samples_leaf=automatic.least_rows_of_leaf(target.loss, n_rows) if isinstance(least, str) else int(least),
         min_child_weight=float(given.min_child_weight),
         l1=float(given.l1),
         l2=leaf_penalty(given, problem.weight, n_rows),
