@@ -27,8 +27,8 @@ FOLDS = 5
 
 
 def least_rows_of_leaf(loss: Loss, n_rows: int) -> int:
-    """Return 3, or a fiftieth of the rows if there are fewer than 150; of times to an event 20, or a tenth."""
-    most, part = (20, 10) if loss.task == "survival" else (3, 50)
+    """Return 3, or a fiftieth of the rows if there are fewer than 150; of times to an event 20, or a fifth."""
+    most, part = (20, 5) if loss.task == "survival" else (3, 50)
     return max(1, min(most, n_rows // part))
 
 

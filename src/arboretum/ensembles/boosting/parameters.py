@@ -107,7 +107,7 @@ class BoostedShape:
         "auto",
         Number(1, MOST, integer=True, words=("auto",)),
         'Minimum number of rows in a leaf, counted exactly. "auto" is 3, or a fiftieth of the rows if there are '
-        "fewer than 150; of times to an event 20, or a tenth of the rows.",
+        "fewer than 150; of times to an event 20, or a fifth of the rows.",
     )
     min_child_weight: float = parameter(1e-3, Number(0.0, 1e300), "Minimum sum of hessians in a leaf.")
 
