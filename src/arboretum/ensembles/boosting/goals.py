@@ -30,6 +30,7 @@ from arboretum.ensembles.boosting.judging import JudgedRows
 from arboretum.ensembles.boosting.problem import Problem, Target
 from arboretum.ensembles.boosting.rows import Rows
 from arboretum.ensembles.boosting.training_rows import beside_offset, downhill
+from arboretum.exact_sums import exact_sum
 from arboretum.losses import AcceleratedFailure, Cox, EachOutput, Loss, Ordinal
 from arboretum.losses.ranking import LambdaMart, RankingLoss
 from arboretum.losses.survival import by_time, check_events, is_event
@@ -476,6 +477,6 @@ class Survival(Goal):
         return truth
 
 
-def _count_events(problem: Problem) -> int:
-    """Return the events of all places."""
-    return places.total(int(is_event(problem.y).sum()))
+def _count_events(problem: Problem) -> float:
+    """Return the events of all places, each as often as it weighs."""
+    return exact_sum(is_event(problem.y).astype(np.float64), problem.weight)
