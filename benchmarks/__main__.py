@@ -22,6 +22,7 @@ from benchmarks import (
     ranker_defaults,
     speed,
     survival_averaging,
+    survival_defaults,
     uplift_defaults,
 )
 from benchmarks.combining import COMBINING
@@ -68,6 +69,9 @@ def parser() -> argparse.ArgumentParser:
     add_output(study)
     study = commands.add_parser("survival-averaging", help="what a survival forest averages, over real data sets")
     survival_averaging.add_options(study, positive)
+    add_output(study)
+    study = commands.add_parser("survival-defaults", help="survival libraries as they come, or settings, on real sets")
+    survival_defaults.add_options(study, positive)
     add_output(study)
     study = commands.add_parser("uplift-defaults", help="models of effects as they come, where effects are known")
     uplift_defaults.add_options(study, positive)

@@ -412,15 +412,36 @@ def test_ranger_answers_in_the_order_of_rows_and_classes(kind: str) -> None:
     assert scores.get("r2", 1.0) > 0.95
 
 
-def test_the_study_of_survival_forests_compares_what_they_average(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def write_veteran(folder: Path) -> None:
     rng = np.random.default_rng(0)
     age, group = rng.normal(60, 10, 80), rng.choice(["a", "b"], 80)
     time, status = rng.exponential(np.exp(-(age - 60) / 10)).round(3) + 0.01, rng.integers(0, 2, 80)
     columns = {"rownames": range(80), "time": time, "status": status, "age": age, "celltype": group}
-    (tmp_path / "survival").mkdir()
-    pd.DataFrame(columns).to_csv(tmp_path / "survival" / "R_veteran.csv", index=False)
+    (folder / "survival").mkdir()
+    pd.DataFrame(columns).to_csv(folder / "survival" / "R_veteran.csv", index=False)
+
+
+def test_the_study_of_survival_defaults_compares_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_veteran(tmp_path)
+    file = tmp_path / "study.json"
+    options = ["--data", str(tmp_path), "--folds", "2", "--threads", "1", "--json", str(file), "--markdown"]
+    study = ["survival-defaults", *options, "--sets", "veteran,pbc"]
+    assert main([*study, "--settings", "arboretum forest"]) == 0
+    printed = capsys.readouterr().out
+    assert "pbc skipped" in printed
+    assert "integrated Brier score − best" in printed
+    kept = json.loads(file.read_text())["rows"]["veteran"]
+    assert all(0 < row["brier"] < 0.5 < row["concordance"] for rows in kept.values() for row in rows.values())
+    assert main([*study, "--libraries", "arboretum cox"]) == 0
+    assert list(json.loads(file.read_text())["rows"]["veteran"]) == [*kept, "arboretum cox"]
+    assert main([*study, "--libraries", "glm"]) == 2
+    assert "no library is called 'glm'; there are: arboretum cox, " in capsys.readouterr().err
+
+
+def test_the_study_of_survival_forests_compares_what_they_average(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_veteran(tmp_path)
     file = tmp_path / "study.json"
     options = ["--trees", "3", "--folds", "2", "--splits", "1", "--threads", "1", "--json", str(file), "--markdown"]
     assert main(["survival-averaging", "--data", str(tmp_path), "--sets", "veteran,pbc", *options]) == 0

@@ -224,6 +224,26 @@ def test_early_stopping_keeps_the_best_round(loss):
     assert min(given.history_.validation_loss) == pytest.approx(expected, rel=1e-9)
 
 
+@every_loss
+def test_rounds_of_few_events_are_sought_on_folds(loss):
+    small = {"n_estimators": 60, "min_samples_leaf": 1, "l2": 0.0, "learning_rate": 0.3}
+    model = BoostedTreesSurvival(**small, **loss).fit(X, Y)
+    assert model.history_.stopped_by == "early stopping"
+    assert model.n_iter_ == model.history_.best_round < 60
+    order = RNG.permutation(len(Y))
+    assert BoostedTreesSurvival(**small, **loss).fit(X.iloc[order], Y[order]).n_iter_ == model.n_iter_
+    weight = np.arange(len(Y)) % 3
+    rows = np.repeat(np.arange(len(Y)), weight)
+    weighted = BoostedTreesSurvival(**small, **loss).fit(X, Y, sample_weight=weight)
+    assert BoostedTreesSurvival(**small, **loss).fit(X.iloc[rows], Y[rows]).n_iter_ == weighted.n_iter_
+    for whole in ({"refit": False}, {"warm_start": True}, {"early_stopping": False}):
+        assert BoostedTreesSurvival(**small, **loss, **whole).fit(X, Y).n_iter_ == 60
+    few = np.column_stack([Y[:, 0], np.arange(len(Y)) < 19])
+    assert BoostedTreesSurvival(**small, **loss).fit(X, few).n_iter_ == 60
+    groups = np.arange(len(Y)) // 4
+    assert BoostedTreesSurvival(**small, **loss).fit(X, Y, groups=groups).n_iter_ == 60
+
+
 def test_held_out_rows_have_their_share_of_events():
     rare = np.column_stack([Y[:, 0], np.arange(len(Y)) % 40 == 0])  # ten events
     options = {**ROUNDS, "n_estimators": 3, "early_stopping": True}

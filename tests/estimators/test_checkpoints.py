@@ -66,7 +66,7 @@ def until_done(fit, path, deaths):
         (arb.BoostedTreesClassifier, {"vector_leaves": True, "leaf_steps": 2}, (X, CLASSES)),
         (arb.BoostedTreesClassifier, {"loss": "ordinal", "refit": False}, (X, CLASSES)),
         (arb.BoostedTreesRanker, {"early_stopping": False}, (X, CLASSES, QUERY)),
-        (arb.BoostedTreesSurvival, {"early_stopping": True}, (X, EVENT)),
+        (arb.BoostedTreesSurvival, {"early_stopping": True, "refit": False}, (X, EVENT)),
     ],
     ids=lambda value: getattr(value, "__name__", None) or (str(value) if isinstance(value, dict) else ""),
 )

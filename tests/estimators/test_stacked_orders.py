@@ -359,7 +359,10 @@ def name_of(case):
 SMALL = {"n_estimators": 3}
 MEMBERS = {
     OfTwoQueries: [("a", arb.BoostedTreesRanker(**SMALL)), ("b", arb.BoostedTreesRanker(**SMALL, loss="listwise"))],
-    Uncensored: [("a", arb.BoostedTreesSurvival(**SMALL)), ("b", arb.RandomSurvivalForest(**SMALL))],
+    Uncensored: [
+        ("a", arb.BoostedTreesSurvival(**SMALL, early_stopping=False, min_samples_leaf=1)),  # which count rows
+        ("b", arb.RandomSurvivalForest(**SMALL)),
+    ],
 }
 
 

@@ -40,8 +40,8 @@ def name_of(case):
 @pytest.mark.parametrize(
     ("estimator", "check"),
     checks_of(
-        UncensoredBoosting(n_estimators=3),
-        UncensoredBoosting(n_estimators=3, loss="aft"),
+        UncensoredBoosting(n_estimators=3, min_samples_leaf=1),
+        UncensoredBoosting(n_estimators=3, min_samples_leaf=1, loss="aft"),
         UncensoredForest(n_estimators=3, min_samples_leaf=1, min_samples_split=2),
     ),
     ids=name_of,

@@ -14,6 +14,7 @@ import arboretum as arb
 from arboretum.metrics.survival import kaplan_meier
 from arboretum.reading.conditions import condition
 from arboretum.report import columns, evaluation, examples, trees
+from arboretum.report.evaluation.survival import calibration_half_way
 from arboretum.report.facts import rounded, to_json
 from arboretum.report.subject import Subject, draw_rows, read_rows
 
@@ -179,3 +180,15 @@ def test_waterfalls_add_up_to_the_raw_prediction(classifier):
     raw = classifier.decision_function(ROWS)
     for row, fall in zip(found["rows"], found["waterfalls"], strict=True):
         assert fall["base"] + fall["values"].sum() + fall["rest"] == pytest.approx(raw[row["row"]])
+
+
+def test_calibration_at_a_time_is_that_of_fifths_of_the_rows():
+    rng = np.random.default_rng(4)
+    chance = np.repeat([0.1, 0.3, 0.5, 0.7, 0.9], 400)
+    time = np.where(rng.random(2000) < chance, rng.uniform(2, 3, 2000), rng.uniform(0, 1, 2000))
+    survival = np.column_stack([np.ones(2000), chance, np.zeros(2000)])
+    chart = calibration_half_way(time, np.ones(2000, bool), survival, np.array([0.0, 1.5, 4.0]))
+    dots = chart["series"][0]
+    np.testing.assert_allclose(dots["x"], [0.1, 0.3, 0.5, 0.7, 0.9])
+    np.testing.assert_allclose(dots["y"], [(time[chance == one] > 1.5).mean() for one in dots["x"].round(1)])
+    assert chart["title"] == "Calibration at time 1.5"

@@ -22,7 +22,9 @@ OF_0_1 = {
     "leaves": 31,
     "ranking_leaves": 8,
     "fewest_held_queries": 100,
-    "query_folds": 5,
+    "fewest_held_events": 100,
+    "folds": 5,
+    "fewest_events": 20,
     "rates": {
         "regression": (0.158, -4.287, -0.813, 0.15),
         "two classes": (0.408, -7.299, -0.928, 0.15),

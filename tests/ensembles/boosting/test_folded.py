@@ -10,7 +10,7 @@ from arboretum.data.splits import fold_of_rows
 from arboretum.ensembles.boosting.automatic import of_release
 
 N_QUERIES, ROWS_OF_QUERY = 60, 20
-QUERY_FOLDS, FEWEST_HELD_QUERIES = of_release(None).query_folds, of_release(None).fewest_held_queries
+FOLDS, FEWEST_HELD_QUERIES = of_release(None).folds, of_release(None).fewest_held_queries
 
 
 def ranked_rows(n_queries: int = N_QUERIES) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -28,9 +28,9 @@ def ranker(**parameters: object) -> arb.BoostedTreesRanker:
 def test_history_is_the_mean_of_fits_to_each_fold(scoring: str | None) -> None:
     X, grade, query = ranked_rows()
     model = ranker(scoring=scoring).fit(X, grade, group=query)
-    fold = fold_of_rows(N_QUERIES, QUERY_FOLDS, 5)[query]
+    fold = fold_of_rows(N_QUERIES, FOLDS, 5)[query]
     n_rounds, losses, scores = len(model.history_.validation_loss), [], []
-    for one in range(QUERY_FOLDS):
+    for one in range(FOLDS):
         kept, out = fold != one, fold == one
         alone = ranker(n_estimators=n_rounds, n_iter_no_change=n_rounds, learning_rate=model.learning_rate_)
         alone.set_params(scoring=scoring, l2=10.0, subsample=0.7, min_samples_leaf=3)

@@ -202,6 +202,17 @@ def content_keys(table: Table, target: FloatArray) -> Keys:
     return _mix(keys)
 
 
+def fold_by_content(keys: Keys, n_folds: int, seed: int) -> Positions:
+    """Deal rows into folds by their keys: copies of a row are in one fold, wherever they lie.
+
+    Examples
+    --------
+    >>> fold_by_content(np.array([7, 3, 3], dtype=np.uint64), 5, seed=0)
+    array([2, 3, 3])
+    """
+    return (_mix(keys ^ np.uint64(seed)) % np.uint64(n_folds)).astype(np.intp)
+
+
 def content_order(keys: Keys, weight: FloatArray | None) -> Positions:
     """Order rows by their keys, equal ones by weight, so that it does not matter how the table is sorted.
 

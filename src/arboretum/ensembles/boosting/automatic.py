@@ -43,10 +43,13 @@ class Automatic:
         Share of the rows of a large table that a tree sees.
     leaves, ranking_leaves : int
         Leaves of trees that grow leaf by leaf.
-    fewest_held_queries : int
-        NDCG of fewer queries is too noisy to compare rounds by: all are held out, fold by fold.
-    query_folds : int
+    fewest_held_queries, fewest_held_events : int
+        NDCG of fewer queries, and the likelihood of fewer events, are too noisy to compare rounds by: all are held
+        out, fold by fold.
+    folds : int
         Number of these folds.
+    fewest_events : int
+        From which rounds are sought on events held out.
     rates : mapping
         Coefficients of learning rates.
 
@@ -63,13 +66,19 @@ class Automatic:
     leaves: int = 31
     ranking_leaves: int = 8
     fewest_held_queries: int = 100
-    query_folds: int = 5
+    fewest_held_events: int = 100
+    folds: int = 5
+    fewest_events: int = 20
     rates: Mapping[str, Coefficients] = field(default_factory=lambda: COEFFICIENTS)
 
     def least_rows_of_leaf(self, loss: Loss, n_rows: int) -> int:
-        """Return 3, at most a fiftieth of the rows; 20 and a fifteenth for quantiles, which few rows tell little of."""
-        most, share = (20, 15) if isinstance(loss, Quantile | Quantiles) else (3, 50)
-        return max(1, min(most, n_rows // share))
+        """Return 3, at most a fiftieth of the rows; 20 for quantiles and times, which few rows tell little of."""
+        most, part = 3, 50
+        if isinstance(loss, Quantile | Quantiles):
+            most, part = 20, 15
+        elif loss.task == "survival":
+            most, part = 20, 5
+        return max(1, min(most, n_rows // part))
 
     def leaf_penalty(self, weight: FloatArray | None, n_rows: int) -> float:
         """Return 10 times the mean weight of a row, or a hundredth of the total weight of a small table.

@@ -24,12 +24,13 @@ from arboretum.data import targets
 from arboretum.data.labels import side_by_side
 from arboretum.data.splits import fold_of_rows, split_groups, split_rows
 from arboretum.data.weights import in_rows
-from arboretum.ensembles.bagging.resampling import content_keys
+from arboretum.ensembles.bagging.resampling import content_keys, fold_by_content
 from arboretum.ensembles.boosting.automatic import Automatic
 from arboretum.ensembles.boosting.judging import JudgedRows
 from arboretum.ensembles.boosting.problem import Problem, Target
 from arboretum.ensembles.boosting.rows import Rows
 from arboretum.ensembles.boosting.training_rows import beside_offset, downhill
+from arboretum.exact_sums import exact_sum
 from arboretum.losses import AcceleratedFailure, Cox, EachOutput, Loss, Ordinal
 from arboretum.losses.ranking import LambdaMart, RankingLoss
 from arboretum.losses.survival import by_time, check_events, is_event
@@ -93,6 +94,10 @@ class Goal(ABC):
     ) -> list[tuple[Positions, Positions]]:
         """Return folds to hold out in turn, where one share of the rows would be too few; none: one share will do."""
         return []
+
+    def seeks_rounds(self, problem: Problem, automatic: Automatic) -> bool:
+        """Return whether folds of a table that is too small to hold a share out of tell how many rounds are best."""
+        return False
 
     def arranged(self, problem: Problem) -> Problem:
         """Return the rows in the order that the loss needs, after checks that need all of them."""
@@ -337,10 +342,10 @@ class Ranking(Goal):
         assert problem.query is not None
         queries = with_order(problem)
         n_queries = places.total(len(queries))
-        if n_queries * share >= automatic.fewest_held_queries or n_queries < automatic.query_folds:
+        if n_queries * share >= automatic.fewest_held_queries or n_queries < automatic.folds:
             return []
-        fold = fold_of_rows(len(queries), automatic.query_folds, seed)
-        held = [np.isin(problem.query, queries[fold == one]) for one in range(automatic.query_folds)]
+        fold = fold_of_rows(len(queries), automatic.folds, seed)
+        held = [np.isin(problem.query, queries[fold == one]) for one in range(automatic.folds)]
         return [(np.flatnonzero(~out), np.flatnonzero(out)) for out in held]
 
     def arranged(self, problem: Problem) -> Problem:
@@ -429,6 +434,20 @@ class Survival(Goal):
         """Return whether the event came."""
         return is_event(y).astype(np.float64)
 
+    def folds(
+        self, problem: Problem, share: float, seed: int, automatic: Automatic
+    ) -> list[tuple[Positions, Positions]]:
+        """Return folds if the share holds out too few events; copies of a row are in one fold, in whatever order."""
+        if problem.group is not None or _count_events(problem) * share >= automatic.fewest_held_events:
+            return []
+        fold = fold_by_content(content_keys(problem.table, problem.y), automatic.folds, seed)
+        events = places.added(np.bincount(fold[is_event(problem.y)], minlength=automatic.folds))
+        return [(np.flatnonzero(fold != one), np.flatnonzero(fold == one)) for one in np.flatnonzero(events)]
+
+    def seeks_rounds(self, problem: Problem, automatic: Automatic) -> bool:
+        """Return whether there are enough events: the likelihood has no more to go by, and all rounds overfit."""
+        return problem.group is None and _count_events(problem) >= automatic.fewest_events
+
     def arranged(self, problem: Problem) -> Problem:
         """Sort rows by time, so that sorting them again in each round costs almost nothing."""
         return problem.take(by_time(problem.y))
@@ -472,3 +491,8 @@ class Survival(Goal):
         for name, column in columns.items():
             truth[name] = column
         return truth
+
+
+def _count_events(problem: Problem) -> float:
+    """Return the events of all places, each as often as it weighs."""
+    return exact_sum(is_event(problem.y).astype(np.float64), problem.weight)

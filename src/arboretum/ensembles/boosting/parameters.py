@@ -105,8 +105,8 @@ class BoostedShape:
     min_samples_leaf: int | str = parameter(
         "auto",
         Number(1, MOST, integer=True, words=("auto",)),
-        'Minimum number of rows in a leaf, counted exactly. "auto" is 3, 20 for ``loss="quantile"``, or a fiftieth of '
-        "the rows if that is less.",
+        'Minimum number of rows in a leaf, counted exactly. "auto" is 3, or a fiftieth of the rows if that is less; 20 '
+        'for ``loss="quantile"``, or a fifteenth; 20 for times to an event, or a fifth.',
     )
     min_child_weight: float = parameter(1e-3, Number(0.0, 1e300), "Minimum sum of hessians in a leaf.")
 
@@ -297,8 +297,8 @@ class BoostedStopping(EarlyStopping):
     early_stopping: bool | str = like(
         EarlyStopping,
         doc="Stop when validation rows are no longer predicted better, and keep the best round. "
-        '"auto": when ``X_val`` is given or there are at least 1,000 rows; a model that is trained further, or will be '
-        "(``warm_start``), holds no rows out by itself.",
+        '"auto": when ``X_val`` is given or there are at least 1,000 rows, or 20 events of times to an event; a model '
+        "that is trained further, or will be (``warm_start``), holds no rows out by itself.",
     )
     validation_fraction: float = like(
         EarlyStopping, doc="Share of the rows held out<stratified> if early stopping has no ``X_val``."

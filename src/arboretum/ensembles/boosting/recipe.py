@@ -753,7 +753,12 @@ class Boosting(Recipe[BoostingParameters, Goal]):
         given = self.given
         if given.early_stopping != "auto":
             return bool(given.early_stopping)
-        return not (continuing or given.warm_start) and self.automatic.holds_out(problem.count_rows())
+        if continuing or given.warm_start:
+            return False
+        n_rows = problem.count_rows()
+        return self.automatic.holds_out(n_rows) or (
+            self._fits_again(n_rows) and self.goal.seeks_rounds(problem, self.automatic)
+        )
 
     def _read_validation(self, held: HeldRows, schema: Schema, target: Target, has_offset: bool) -> Problem:
         if held.y is None:

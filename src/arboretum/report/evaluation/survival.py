@@ -9,21 +9,22 @@ from numpy.typing import NDArray
 
 from arboretum.losses.survival import is_event
 from arboretum.metrics import brier_score, concordance_index
-from arboretum.metrics.survival import kaplan_meier, steps_at
-from arboretum.report.evaluation.charts import curves, histogram, series
+from arboretum.metrics.survival import kaplan_meier, steps_at, weighted_concordance_of_bounds
+from arboretum.report.evaluation.charts import UNIT_SQUARE, curves, diagonal, histogram, series
 from arboretum.report.evaluation.figures import Figure, measured
 from arboretum.report.facts import LeftOut
 from arboretum.report.subject import FloatArray, Rows, Subject
 
 TIMES = 40
 RISK_GROUPS = 3
+CALIBRATION_GROUPS = 5
 
 
 def evaluate(subject: Subject) -> list[dict[str, Any]]:
     """Evaluate risks by concordance and curves by the Brier score; the baseline is one curve for all rows."""
     test, train, risk = subject.test, subject.train, subject.told
     time, event = _times(test)
-    pairs, weight = _pairs(time, event), test.weight
+    pairs, weight, bounds = _pairs(time, event), test.weight, _bounds(test)
     told = None
     if train is not None:
         told = _concordance(_pairs(*_times(train)), subject.told_of_training, train.weight)
@@ -35,7 +36,14 @@ def evaluate(subject: Subject) -> list[dict[str, Any]]:
             lambda at: 0.5,
             "high",
             told,
-        )
+        ),
+        Figure(
+            "concordance (IPCW)",
+            "the same, each pair weighted by the inverse square of the chance not to be censored until its event",
+            lambda at: _concordance_ipcw(bounds[at], risk[at], None if weight is None else weight[at]),
+            lambda at: 0.5,
+            "high",
+        ),
     ]
     charts = [_by_risk(time, event, risk)]
     at = _score_times(time, event)
@@ -51,7 +59,11 @@ def evaluate(subject: Subject) -> list[dict[str, Any]]:
                 lambda rows: _integrated(pairs[rows], constant[rows], at),
             )
         )
-        charts = [*_over_time(time, event, survival, constant, at), *charts]
+        charts = [
+            *_over_time(time, event, survival, constant, at),
+            calibration_half_way(time, event, survival, at),
+            *charts,
+        ]
     charts.append(histogram("Predicted risk", "risk", {"censored": risk[~event], "event": risk[event]}))
     return [{"name": "", "metrics": measured(figures, test.n_rows), "charts": charts}]
 
@@ -60,6 +72,13 @@ def _concordance(pairs: FloatArray, risk: FloatArray, weight: FloatArray | None)
     try:
         return concordance_index(pairs, risk, sample_weight=weight)
     except ValueError:  # no pair of these rows can be compared
+        return None
+
+
+def _concordance_ipcw(bounds: FloatArray, risk: FloatArray, weight: FloatArray | None) -> float | None:
+    try:
+        return weighted_concordance_of_bounds(bounds, risk, weight)
+    except ValueError:  # as above
         return None
 
 
@@ -72,9 +91,14 @@ def _integrated(pairs: FloatArray, survival: FloatArray, at: FloatArray) -> floa
     return float(((score[1:] + score[:-1]) / 2 * np.diff(times)).sum() / (times[-1] - times[0]))
 
 
-def _times(rows: Rows) -> tuple[FloatArray, NDArray[np.bool_]]:
+def _bounds(rows: Rows) -> FloatArray:
     assert rows.y is not None
-    bounds, event = rows.y, is_event(rows.y)
+    return rows.y
+
+
+def _times(rows: Rows) -> tuple[FloatArray, NDArray[np.bool_]]:
+    bounds = _bounds(rows)
+    event = is_event(bounds)
     if (~event & np.isfinite(bounds[:, 1])).any():
         raise LeftOut("Some times are known by bounds only; events and right-censored rows can be evaluated.")
     return np.ascontiguousarray(bounds[:, 0]), event
@@ -107,6 +131,21 @@ def _over_time(
     ]
     note = "where the lines part, the model is too hopeful or too gloomy"
     return [by_time, curves("Calibration over time", "time", "share that survives", lines, note, y_domain=[0, 1])]
+
+
+def calibration_half_way(
+    time: FloatArray, event: NDArray[np.bool_], survival: FloatArray, at: FloatArray
+) -> dict[str, Any]:
+    """Predicted against observed survival at the middle of the times, in groups of rows with like predictions."""
+    middle = len(at) // 2
+    told = survival[:, middle]
+    groups = [part for part in np.array_split(np.argsort(told, kind="stable"), CALIBRATION_GROUPS) if len(part)]
+    seen = [float(steps_at(*kaplan_meier(time[part], event[part]), at[middle])) for part in groups]
+    line = series("model", [told[part].mean() for part in groups], seen)
+    note = "each dot: a fifth of the rows, in the order of predictions; observed after Kaplan and Meier"
+    title = f"Calibration at time {at[middle]:.4g}"
+    lines = [line, diagonal("as predicted")]
+    return curves(title, "predicted share that survives", "observed share", lines, note, **UNIT_SQUARE, dots=True)
 
 
 def _by_risk(time: FloatArray, event: NDArray[np.bool_], risk: FloatArray) -> dict[str, Any]:
