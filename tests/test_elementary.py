@@ -94,6 +94,9 @@ arb.IsolationForest(contamination=0.1, **few).fit(X)
 arb.DecisionTreeClassifier(method="c45").fit(X, y // 7)
 arb.DecisionTreeClassifier(method="id3", categorical_features=[0, 1]).fit(X, y // 7)
 arb.CalibratedClassifier(estimator=arb.RandomForestClassifier(**few), method="platt", random_state=0).fit(X, y > 9)
+arb.CalibratedClassifier(estimator=arb.RandomForestClassifier(**few), method="temperature").fit(X, y // 7)
+arb.UpliftForest(**few).fit(X, y, np.arange(len(y)) % 2, np.arange(len(y)) % 3 + 0.5, propensity=np.full(len(y), 0.4))
+arb.UpliftBoostedTrees(**few).fit(X, y, np.arange(len(y)) % 2)
 """
 
 

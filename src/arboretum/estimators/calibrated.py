@@ -64,13 +64,14 @@ class CalibratedClassifier(Classifier, HeldOutModel):
     )
     calibration: str = like(
         Calibrating,
+        default="ensemble",
         allowed=Choice(*WAYS),
-        doc='Source of rows that the model has not seen. "cross" fits a model without each of ``n_folds`` folds, and '
-        'one to all rows, which predicts. "ensemble" fits the former alone: each has a map of its own, and their mean '
-        'predicts. "split" fits one model and holds a share of the rows out. "oob" fits one forest and takes its '
+        doc='Source of rows that the model has not seen. "ensemble" fits a model without each of ``n_folds`` folds: '
+        'each has its own map, and their mean predicts. "cross" fits the same, and one to all rows, which predicts '
+        'with one map. "split" fits one model and holds a share of the rows out. "oob" fits one forest and takes its '
         "out-of-bag predictions.",
     )
-    n_folds: int = like(Calibrating, filled={"spread": ""})
+    n_folds: int = like(Calibrating, doc='Folds of "ensemble" and "cross".')
     calibration_fraction: float = like(Calibrating, filled={"halves": ""})
     default: ClassVar = BoostedTreesClassifier
     joint_kind = Calibrated

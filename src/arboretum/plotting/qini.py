@@ -63,6 +63,7 @@ class QiniDisplay:
         *,
         arm: Any = None,
         sample_weight: Any = None,
+        propensity: Any = None,
         name: str | None = None,
         **options: Any,
     ) -> QiniDisplay:
@@ -72,14 +73,15 @@ class QiniDisplay:
         ----------
         estimator : UpliftForest or UpliftBoostedTrees
             A fitted model.
-        X, y, treatment, sample_weight
-            Rows, their outcomes and treatments, as for ``fit``.
+        X, y, treatment, sample_weight, propensity
+            Rows, their outcomes and treatments, and what is known of them, as for ``fit``.
         arm : label, optional
             The treatment to compare with the control; may be left out if there is one.
         name, **options
             Name of the model, by default that of its Python class; ``ax`` and ``**line``, as for ``plot``.
         """
-        y, uplift, treated, weight = estimator.against_control(X, y, treatment, arm=arm, sample_weight=sample_weight)
+        given = {"sample_weight": sample_weight, "propensity": propensity}
+        y, uplift, treated, weight = estimator.against_control(X, y, treatment, arm=arm, **given)
         return cls.from_predictions(y, uplift, treated, sample_weight=weight, name=name_of(estimator, name), **options)
 
     @classmethod

@@ -58,7 +58,9 @@ def parameters(model: Any) -> list[dict[str, Any]]:
 def _facts(model: Any) -> list[list[Any]]:
     """Names and values of what was learned about the ensemble as a whole."""
     if isinstance(model, HeldOutModel):
-        return [["corrects", type(model.estimator_).__name__], *_facts(model.estimator_)]
+        n_averaged = len(getattr(model, "estimators_", ()))
+        averaged = [["models averaged", n_averaged]] if n_averaged > 1 else []
+        return [["corrects", type(model.estimator_).__name__], *averaged, *_facts(model.estimator_)]
     facts: dict[str, Any] = {}
     if isinstance(model, BaggingModel):
         facts |= {"members": len(model.estimators_), "each": type(model.estimators_[0]).__name__}
