@@ -31,7 +31,13 @@ def make(cls, **params):
 
 def stump(cls, **params):
     """One tree that knows its rows."""
-    return cls(**{"n_estimators": 1, "bootstrap": False, "max_features": None, "max_bins": None, **params})
+    grown = {"n_estimators": 1, "bootstrap": False, "max_features": None, "min_samples_leaf": 1, "max_bins": None}
+    return cls(**grown, **alone(cls), **params)
+
+
+def alone(cls):
+    """Without trees that have no split."""
+    return {"prior_trees": 0.0} if cls in CLASSIFIERS else {}
 
 
 def value(model, table):
@@ -198,7 +204,7 @@ def category_model(cls, **params):
     size = rng.normal(size=400)
     y = (town == "a") * 3.0 + (town == "b") * size + np.sin(size)
     frame = pd.DataFrame({"town": town, "size": size})
-    return make(cls, min_samples_leaf=5, **params).fit(frame, y if cls in REGRESSORS else y > 1), frame
+    return make(cls, min_samples_leaf=5, **alone(cls), **params).fit(frame, y if cls in REGRESSORS else y > 1), frame
 
 
 @each

@@ -18,8 +18,8 @@ X.loc[::7, "size"] = np.nan
 KINDS = RNG.choice(["a", "b", "c"], 120)
 NUMBERS = np.nan_to_num(X["size"].to_numpy()) + (X["colour"] == "red")
 FORESTS = [
-    arb.RandomForestClassifier(n_estimators=4),
-    arb.ExtraTreesClassifier(n_estimators=4, class_weight="balanced"),
+    arb.RandomForestClassifier(n_estimators=4, prior_trees=0.0),
+    arb.ExtraTreesClassifier(n_estimators=4, class_weight="balanced", prior_trees=0.0),
     arb.RandomForestRegressor(n_estimators=4, criterion="absolute_error"),
     arb.ExtraTreesRegressor(n_estimators=4),
 ]

@@ -87,7 +87,7 @@ def test_h_is_that_of_all_pairs_of_rows(model: Any) -> None:
 
 
 def test_h_of_votes_is_that_of_the_same_trees_with_votes_as_leaves() -> None:
-    grown = {"n_estimators": 5, "random_state": 0, "min_samples_leaf": 1, "bootstrap": False, "max_features": 0.5}
+    grown = {"n_estimators": 5, "min_samples_leaf": 1, "bootstrap": False, "max_features": 0.5, "prior_trees": 0.0}
     hard, soft = (arb.RandomForestClassifier(voting=voting, **grown).fit(X, Y > 0) for voting in ("hard", "soft"))
     assert_array_equal(hard.predict_proba(X), soft.predict_proba(X))  # leaves are pure: a share is a vote
     assert_array_equal(interaction_strength(hard, X[:25]).values, interaction_strength(soft, X[:25]).values)

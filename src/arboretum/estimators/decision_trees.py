@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from arboretum.data.schema import Schema
 from arboretum.ensembles.bagging import goals
 from arboretum.ensembles.bagging.model_notes import ForestNotes, notes_of
+from arboretum.ensembles.bagging.parameters import is_auto
 from arboretum.ensembles.bagging.settings import Settings
 from arboretum.estimators.averaged_trees import AveragedTrees, ClassTrees, NumberTrees
 from arboretum.estimators.classes import defaults, parameters
@@ -330,7 +331,8 @@ def fitted_tree(
 def trees_of(forest: Any, cls: type[Tree], head: MeanHead) -> list[Tree]:
     """Return the trees of a forest as decision trees that share its arrays."""
     shared = set(parameters(cls)) & set(parameters(type(forest))) - {"class_weight"}
-    given = {name: getattr(forest, name) for name in shared}
+    asked = {name: getattr(forest, name) for name in parameters(type(forest))} | forest.chosen_params_
+    given = {name: value for name, value in asked.items() if name in shared and not is_auto(value)}
     model = forest.model_
     notes, trees = notes_of(model), replace(model.forest, base=np.zeros_like(model.forest.base))
     if notes.is_averaged:

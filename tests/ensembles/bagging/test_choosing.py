@@ -147,6 +147,13 @@ def test_nothing_is_tried_with_many_rows_or_copies(weight, monkeypatch):
     assert notes_of(model.model_).choice == Choice(0.5, 2)
 
 
+def test_nothing_is_tried_with_many_rows_and_classes(monkeypatch):
+    monkeypatch.setattr(choosing.Trial, "loss", None)
+    labels = np.arange(3000) % 700
+    model = arb.RandomForestClassifier(n_estimators=1, max_depth=1).fit(labels[:, None], labels)
+    assert notes_of(model.model_).choice == Choice("sqrt", 2)
+
+
 @pytest.mark.parametrize("cls", FORESTS)
 def test_one_of_the_two_can_be_given(cls):
     y = target_of(cls)

@@ -33,7 +33,8 @@ from arboretum.running.interruption import inner_fits
 FloatArray: TypeAlias = NDArray[np.float64]
 
 TREES = 25  # of each trial
-MOST_PLACES = 20_000  # copies of rows, beyond which nothing is tried: trials would take longer than the forest
+MOST_PLACES = 20_000  # copies of rows, beyond which nothing is tried: trials would take too long
+MOST_VALUES = 2_000_000  # the same for copies × values of a leaf, which trials add up
 LEAST_DRAWS = (1, 2, 5)
 COLUMNS: tuple[str | float, ...] = ("sqrt", 0.5, 1.0)
 
@@ -114,7 +115,10 @@ def _is_tried(preparation: Preparation, training: TrainingSet) -> bool:
     """Whether the loss is what the forest is for, and there are not too many rows."""
     target, settings = training.target, preparation.settings
     is_squared = target.n_outputs == 1 and target.criterion != "absolute_error"
-    return is_squared and not preparation.goal.draws(settings).balanced and _n_places(target) <= MOST_PLACES
+    n_places = _n_places(target)
+    is_small = n_places <= MOST_PLACES and n_places * target.width <= MOST_VALUES
+    draws = preparation.goal.draws(settings)
+    return is_squared and is_small and not (draws.balanced and draws.share is not None)
 
 
 def _n_places(target: BaggedTarget) -> float:

@@ -59,6 +59,11 @@ def features_a_node(max_features: Any, n_features: int) -> int:
     )
 
 
+def is_auto(value: Any) -> bool:
+    """Whether a value, which may be an array, is the word "auto"."""
+    return isinstance(value, str) and value == AUTO
+
+
 class FeaturesOfNode(Allowed):
     """Values that ``features_a_node`` accepts."""
 
@@ -77,8 +82,7 @@ class ChosenFeaturesOfNode(FeaturesOfNode):
 
     def check(self, owner: Any, name: str) -> None:
         """Reject a value that does not mean a number of columns."""
-        value = getattr(owner, name)
-        if not isinstance(value, str) or value != AUTO:
+        if not is_auto(getattr(owner, name)):
             super().check(owner, name)
 
 
