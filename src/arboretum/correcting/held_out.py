@@ -100,10 +100,10 @@ class Corrected(Joint):
         return ["estimator"]
 
 
-def read_way(header: Header) -> str:
+def read_way(header: Header, ways: Sequence[str] = WAYS) -> str:
     """Return where the correction of a file was learned."""
-    if (found := header["calibration"]) not in WAYS:
-        raise ValueError(f"calibration is {found!r:.80}: expected one of {', '.join(WAYS)}")
+    if (found := header["calibration"]) not in ways:
+        raise ValueError(f"calibration is {found!r:.80}: expected one of {', '.join(ways)}")
     return str(found)
 
 
