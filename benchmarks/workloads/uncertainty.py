@@ -12,15 +12,29 @@ from numpy.typing import NDArray
 
 from benchmarks.family import Workload
 from benchmarks.measuring import Bench, Row, timed
-from benchmarks.real_sets import SETS
+from benchmarks.public_sets import PUBLIC_SETS
+from benchmarks.real_sets import SETS, RealSet
 from benchmarks.table import Column, Table
-from benchmarks.task import Task
+from benchmarks.task import Settings, Task
 from benchmarks.workloads import dense
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 COVERAGE = 0.9
 MOST_ROWS, FOLDS = 20_000, 4
 QUANTILE_SETS = ("california", "abalone", "cpu_act")
+KINDS, COVERAGES, NEAR = ("cross", "pooled", "split"), (0.8, 0.9, 0.95), 0.02
+KIND_ROWS, KIND_FOLDS = 6_000, 2  # half of the rows to fit, half to measure
+BIKE = RealSet("regression", "bike/hour.csv", "count", drop=("instant", "dateday", "casual", "registered"))
+KIND_SETS: dict[str, RealSet] = {
+    "bike": BIKE,
+    **{
+        name: PUBLIC_SETS[name]
+        for name in (
+            *("california", "abalone", "cpu_act", "house_8L", "puma8NH", "wine"),
+            *("diamonds", "wage", "computers", "wind", "nox"),
+        )
+    },
+}
 INTERVAL_SETS = ("california", "abalone", "cpu_act", "house_8L", "wine")
 
 Floats = NDArray[np.float64]
@@ -176,4 +190,44 @@ def intervals(bench: Bench) -> Iterator[Table]:
     yield from compare(bench, "intervals", title, columns, INTERVAL_SETS, "mapie", intervals_of)
 
 
-WORKLOADS: dict[str, Workload] = {"quantiles": quantiles, "intervals": intervals}
+def kinds_of(task: Task) -> Row:
+    """Fit untouched intervals of every kind, and measure their coverage and width at several coverages."""
+    import arboretum as arb
+
+    row: Row = {}
+    for kind in KINDS:
+        model = arb.ConformalRegressor(calibration=kind).fit(task.X, task.y)
+        for coverage, ends in zip(COVERAGES, model.predict_interval(task.X_test, COVERAGES), strict=True):
+            row[f"{kind} {coverage}"] = float(np.mean((ends[:, 0] <= task.y_test) & (task.y_test <= ends[:, 1])))
+            row[f"width {kind} {coverage}"] = float(np.diff(ends, axis=1).mean())
+    return row
+
+
+def interval_kinds(bench: Bench) -> Iterator[Table]:
+    """Compare the coverage of untouched intervals, by kind of calibration; widths beside those of "cross"."""
+    names = [f"{kind} {coverage}" for kind in KINDS for coverage in COVERAGES]
+    columns = [*(Column(name, name) for name in names), *(Column(f"width {kind}", f"{kind}, width") for kind in KINDS)]
+    table = Table("interval-kinds", "coverage of untouched intervals on new rows", columns, rows_are="set")
+    rows: list[Row] = []
+    for key, real in KIND_SETS.items():
+        if bench.data is None or not real.found(bench.data):
+            table.rows[key] = "no data: give --data"
+            continue
+        most = min(KIND_ROWS, bench.scaled(KIND_ROWS))
+        tasks = real.folds(bench.data, most, KIND_FOLDS, Settings(threads=bench.threads))
+        turns = [kinds_of(in_codes(task)) for _, task in zip(range(bench.repeat), tasks, strict=False)]
+        row = {part: float(np.mean([turn[part] for turn in turns])) for part in turns[0]}
+        for kind in KINDS:
+            beside = [np.log(row[f"width {kind} {each}"] / row[f"width cross {each}"]) for each in COVERAGES]
+            row[f"width {kind}"] = float(np.exp(np.mean(beside)))
+        table.rows[key] = row
+        rows.append(row)
+    if rows:
+        shown = [column.key for column in columns]
+        table.rows["mean"] = {part: float(np.mean([row[part] for row in rows])) for part in shown}
+        near = {name: sum(abs(row[name] - float(name.split()[1])) <= NEAR for row in rows) for name in names}
+        table.rows[f"sets within {NEAR}"] = {name: float(number) for name, number in near.items()}
+    yield table
+
+
+WORKLOADS: dict[str, Workload] = {"quantiles": quantiles, "intervals": intervals, "interval-kinds": interval_kinds}

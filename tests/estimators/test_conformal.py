@@ -46,6 +46,8 @@ FOREST = arb.RandomForestRegressor(n_estimators=40, min_samples_leaf=3)
 WAYS = {
     "cross": conformal(),
     "split": conformal(calibration="split", calibration_fraction=0.4),
+    "pooled": conformal(calibration="pooled"),
+    "pooled quantiles": conformal(estimator=QUANTILES, calibration="pooled"),
     "constant": conformal(adaptive=False),
     "quantiles": conformal(estimator=QUANTILES),
     "oob": conformal(estimator=FOREST, calibration="oob"),
@@ -99,6 +101,22 @@ def test_intervals_of_split_by_hand():
     reach = np.sort(scores)[rank - 1]
     point = model.predict(X_NEW)
     np.testing.assert_allclose(model.predict_interval(X_NEW, 0.9), np.stack([point - reach, point + reach], axis=1))
+
+
+@pytest.mark.parametrize("adaptive", [False, True])
+def test_pooled_scores_are_those_of_all_folds_around_the_model_of_all_rows(adaptive, tmp_path):
+    crossed, pooled = (conformal(adaptive=adaptive, calibration=way).fit(X, Y) for way in ("cross", "pooled"))
+    scores = np.sort(crossed.scores_.values)
+    np.testing.assert_array_equal(pooled.scores_.values, scores)
+    assert pooled.members_ == [pooled.estimator_]
+    point, reach = pooled.predict(X_NEW), scores[int(np.ceil(0.8 * (N + 1))) - 1]
+    np.testing.assert_array_equal(point, crossed.predict(X_NEW))
+    half = reach * (pooled.spreads_[0].predict(X_NEW) if adaptive else 1.0)
+    np.testing.assert_allclose(pooled.predict_interval(X_NEW, 0.8), np.stack([point - half, point + half], axis=1))
+    pooled.save(tmp_path / "m.arb")
+    back = arb.load(tmp_path / "m.arb")
+    np.testing.assert_array_equal(back.predict_interval(X), pooled.predict_interval(X))
+    assert back.fingerprint() == pooled.fingerprint()
 
 
 def test_seeds_make_other_folds():
@@ -200,7 +218,7 @@ def test_every_check_of_sklearn(estimator, check):
 # ---- several coverages, and ranges -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("way", ["cross", "split", "quantiles", "pipeline"])
+@pytest.mark.parametrize("way", ["cross", "split", "pooled", "quantiles", "pipeline"])
 def test_several_coverages_are_nested(way):
     model, levels = clone(WAYS[way]).fit(X, Y), [0.9, 0.5, 0.95, 0.05]
     ends = model.predict_interval(X_NEW[:200], levels)
@@ -257,7 +275,7 @@ LOUD, LOUD_NEW = (np.abs(part[:, 1]) > 1 for part in (X, X_NEW))
 NAME, NAME_NEW = (np.where(part, "loud", "quiet") for part in (LOUD, LOUD_NEW))
 
 
-@pytest.mark.parametrize("calibration", ["cross", "split", "oob"])
+@pytest.mark.parametrize("calibration", ["cross", "pooled", "split", "oob"])
 def test_intervals_hold_within_each_group(calibration):
     way = {"adaptive": False, "calibration": calibration, "estimator": FOREST if calibration == "oob" else boosted()}
     together, apart = conformal(**way).fit(X, Y), conformal(**way).fit(X, Y, by=NAME)
@@ -271,7 +289,7 @@ def test_intervals_hold_within_each_group(calibration):
     assert coverage_of(plain[~LOUD_NEW], Y_NEW[~LOUD_NEW]) > 0.84
 
 
-@pytest.mark.parametrize("calibration", ["cross", "split"])
+@pytest.mark.parametrize("calibration", ["cross", "pooled", "split"])
 def test_scores_of_a_group_are_those_of_its_rows(calibration):
     """The slow twin: all scores are one list per model, of which a group takes what its rows have."""
     shared = {"calibration": calibration, "calibration_fraction": 0.4}

@@ -15,7 +15,7 @@ import arboretum as arb
 mpl.use("Agg")
 
 N_ROWS = 60
-SILENT = {"check_parameters", "checkpoint_", "encoding_", "journal", "race_", "save"}
+SILENT = {"check_parameters", "checkpoint_", "encoding_", "groups_", "journal", "race_", "save"}
 NO_BAGS = "needs the bags of the trees: fit with keep_bags=True"
 NO_SUM = "predicts no sum of trees, which SHAP values would split"
 OF_COMPOSED = {"model_": "has no trees of its own", "explain": NO_SUM, "influence": "influence is not known for"}

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum import _kernel
-from arboretum.correcting.held_out import Corrected, HeldOut, Predicted, quiet, read_way
+from arboretum.correcting.held_out import WAYS, Corrected, HeldOut, Predicted, quiet, read_way
 from arboretum.data import targets
 from arboretum.data.validity import Rules
 from arboretum.ensembles.members.estimators import has_columns, unfitted
@@ -45,6 +45,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 RULES = Rules("scores")
 
+WAYS_OF_NUMBERS = (*WAYS, "pooled")
 LABELS = (str, int, float, bool)  # types of labels of groups that a file can hold
 LEAST_SPREAD = 1e-3  # share of the mean size: errors of 0 have no logarithm
 POSITIVE = {"poisson", "gamma", "tweedie"}
@@ -203,7 +204,7 @@ class Conformal(Corrected):
     ::
 
         parts   "estimator"              what users ask
-                "member 0", "member 1" … the model of each list of scores; for "split" and "oob" it is the estimator
+                "member 0", "member 1" … the model of each list of scores; for all but "cross" it is the estimator
                 "spread 0", "spread 1" … a model of the size of its errors, if intervals are adaptive
 
     Parameters
@@ -249,7 +250,7 @@ class Conformal(Corrected):
         scores, groups = Scores.from_arrays(arrays), read_groups(header)
         if groups is not None and scores.n_lists % len(groups):
             raise ValueError(f"scores have {scores.n_lists} lists, which {len(groups)} groups cannot share")
-        return cls(read_way(header), scores, groups)
+        return cls(read_way(header, WAYS_OF_NUMBERS), scores, groups)
 
     def models(self, members: Members) -> list[Any]:
         """Return the model of each list of scores."""
@@ -372,33 +373,38 @@ def conform(held: HeldOut, spread: Any, X: Any, y: Any, sample_weight: Any = Non
     X, y, sample_weight, by
         As for ``fit``.
     """
-    labels = None if by is None else targets.as_column(by, len(targets.to_numpy(y, "y")), "by")
-    groups, codes = (None, None) if labels is None else labels_and_codes(labels)
-    found = held.fit(X, y, sample_weight)
+    groups, codes = None, None
+    if by is not None:
+        groups, codes = labels_and_codes(targets.as_column(by, len(targets.to_numpy(y, "y")), "by"))
+    found, way = held.fit(X, y, sample_weight), held.given.calibration
     unseen = found.unseen
     errors = [nonconformity(part.prediction, found.y[part.rows]) for part in unseen]
     spreads: list[Any] = []
     if spread is not None and all((part.prediction[:, 0] == part.prediction[:, 1]).all() for part in unseen):
-        scored = slice(0, 1) if held.given.calibration == "split" else slice(None)
-        spreads, unseen = _fit_spreads(spread, found, errors)[scored], unseen[scored]
+        scored = slice(0, 1) if way == "split" else slice(None)
+        spreads, unseen = _fit_spreads(spread, found, errors, way == "pooled")[scored], unseen[scored]
         with quiet():
             errors = [
                 error / model.predict(found.table(part.rows))
                 for error, model, part in zip(errors, spreads, unseen, strict=False)
             ]
-    scored_rows = [(error, part.weight, found.kept[part.rows]) for error, part in zip(errors, unseen, strict=True)]
+        spreads = spreads[-1:] if way == "pooled" else spreads
+    lists = [(error, part.weight, part.rows) for error, part in zip(errors, unseen, strict=True)]
+    if way == "pooled":  # the errors of all folds stand for those of the model of all rows
+        error, weight, rows = (np.concatenate(parts) for parts in zip(*lists, strict=True))
+        lists = [(error, weight, rows)]
+    group = np.zeros(len(found.y), np.intp) if codes is None else codes[found.kept]
     scores = Scores.of(
         [
-            (error[inside], weight[inside])
-            for number in range(1 if groups is None else len(groups))
-            for error, weight, rows in scored_rows
-            for inside in [np.ones(len(rows), bool) if codes is None else codes[rows] == number]
+            (error[group[rows] == number], weight[group[rows] == number])
+            for number in range(len(groups or "1"))
+            for error, weight, rows in lists
         ]
     )
-    crossed = [part.model for part in unseen] if held.given.calibration == "cross" else []
+    crossed = [part.model for part in unseen] if way == "cross" else []
     others = {f"member {number}": model for number, model in enumerate(crossed)}
     others |= {f"spread {number}": model for number, model in enumerate(spreads)}
-    return held.members(found, Conformal(held.given.calibration, scores, groups), others)
+    return held.members(found, Conformal(way, scores, groups), others)
 
 
 def labels_and_codes(by: NDArray[Any]) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
@@ -418,8 +424,8 @@ def labels_and_codes(by: NDArray[Any]) -> tuple[tuple[Any, ...], NDArray[np.intp
     return labels, codes.reshape(-1).astype(np.intp)
 
 
-def _fit_spreads(spread: Any, found: Predicted, errors: Sequence[FloatArray]) -> list[Any]:
-    """Fit one model per part: of the size of the errors of all other parts."""
+def _fit_spreads(spread: Any, found: Predicted, errors: Sequence[FloatArray], pools: bool) -> list[Any]:
+    """Fit one model per part, of the size of the errors of all other parts; one of all errors if it ``pools`` them."""
     if found.source.table is None:
         raise ValueError("adaptive=True needs a table of rows and columns: set adaptive=False")
     if len(found.unseen) < 2:
@@ -428,10 +434,10 @@ def _fit_spreads(spread: Any, found: Predicted, errors: Sequence[FloatArray]) ->
     weight = np.concatenate([part.weight for part in found.unseen])
     size = np.abs(np.concatenate(errors))
     number = np.repeat(np.arange(len(found.unseen)), [len(part.rows) for part in found.unseen])
-    spreads = []
-    for part in range(len(found.unseen)):
-        others = number != part
-        mean = float(np.average(size[others], weights=weight[others]))
-        target = np.maximum(size[others], LEAST_SPREAD * mean) if mean > 0 else np.ones(int(others.sum()))
-        spreads.append(unfitted(spread).fit(found.table(rows[others]), target, weight[others]))
-    return spreads
+
+    def fitted_to(chosen: NDArray[np.bool_]) -> Any:
+        mean = float(np.average(size[chosen], weights=weight[chosen]))
+        target = np.maximum(size[chosen], LEAST_SPREAD * mean) if mean > 0 else np.ones(int(chosen.sum()))
+        return unfitted(spread).fit(found.table(rows[chosen]), target, weight[chosen])
+
+    return [fitted_to(number != part) for part in range(len(found.unseen) + pools)]

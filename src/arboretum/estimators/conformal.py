@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboretum.arguments import shown
-from arboretum.correcting.conformal import Conformal, Ends, Scores, conform
+from arboretum.correcting.conformal import WAYS_OF_NUMBERS, Conformal, Ends, Scores, conform
 from arboretum.correcting.held_out import Calibrating
 from arboretum.estimators.boosted_trees import BoostedTreesRegressor
 from arboretum.estimators.column_arguments import values_of
@@ -17,7 +17,7 @@ from arboretum.estimators.held_out import HeldOutModel
 from arboretum.estimators.protocol import Regressor
 from arboretum.model.members import Members
 from arboretum.parameters.checking import as_float
-from arboretum.parameters.declaring import FLAG, Anything, declares_parameters, like, parameter
+from arboretum.parameters.declaring import FLAG, Anything, Choice, declares_parameters, like, parameter
 from arboretum.running.threads import n_threads
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -58,8 +58,8 @@ class ConformalRegressor(Regressor, HeldOutModel):
     Notes
     -----
     For rows that are exchangeable with the training rows, an interval of "split" holds y with a probability of at least
-    ``coverage``; of "cross" with at least 1 − 2 (1 − coverage) in the worst case and about ``coverage`` in practice; of
-    "oob" about ``coverage``. Time series and rows of groups are not exchangeable.
+    ``coverage``; of "cross" with at least 1 − 2 (1 − coverage) in the worst case and mostly more than ``coverage`` in
+    practice; of "pooled" and "oob" about ``coverage``. Time series and rows of groups are not exchangeable.
 
     Examples
     --------
@@ -93,6 +93,15 @@ class ConformalRegressor(Regressor, HeldOutModel):
         "Smallest and largest value that the target can have, such as (0, 100); None for either is no bound. Intervals "
         "end there. It takes effect in ``predict_interval``.",
         before="calibration",
+    )
+    calibration: str = like(
+        Calibrating,
+        allowed=Choice(*WAYS_OF_NUMBERS),
+        doc='Source of rows that the model has not seen. "cross" fits a model without each of ``n_folds`` folds, and '
+        'one to all rows, which predicts; all of them make the intervals (CV+). "pooled" fits the same, and takes the '
+        "errors of the folds for those of the model of all rows: narrower, closest to the coverage, without a "
+        'guarantee. "split" fits one model and holds a share of the rows out. "oob" fits one forest and takes its '
+        "out-of-bag predictions.",
     )
     n_folds: int = like(Calibrating, filled={"spread": '; with "oob", folds of the model of the spread'})
     calibration_fraction: float = like(Calibrating, filled={"halves": "; if ``adaptive``, half of them for the spread"})
