@@ -275,7 +275,7 @@ double weigh_by_map(PairScratch& s, const double* y, int64_t n, int64_t cut) {
 // relevant row at f and the second at s, for i before j:
 //
 //   i not relevant, before f     r(i) − r(f)               j relevant         0
-//   i not relevant, behind f     0                         j not relevant     −r(min(j, s)) behind f, else −r(f)
+//   i not relevant, behind f     0                         j not relevant     −r(min(j, s))
 //   i = f                        r(f)
 //   i relevant, behind f         r(s)
 double weigh_by_mrr(PairScratch& s, const double* y, int64_t n, int64_t cut) {
