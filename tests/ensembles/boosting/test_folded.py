@@ -7,7 +7,7 @@ import pytest
 
 import arboretum as arb
 from arboretum.data.splits import fold_of_rows
-from arboretum.ensembles.boosting.automatic import FEWEST_HELD_QUERIES, QUERY_FOLDS
+from arboretum.ensembles.boosting.automatic import FEWEST_HELD_QUERIES, FOLDS
 
 N_QUERIES, ROWS_OF_QUERY = 60, 20
 
@@ -27,9 +27,9 @@ def ranker(**parameters: object) -> arb.BoostedTreesRanker:
 def test_history_is_the_mean_of_fits_to_each_fold(scoring: str | None) -> None:
     X, grade, query = ranked_rows()
     model = ranker(scoring=scoring).fit(X, grade, group=query)
-    fold = fold_of_rows(N_QUERIES, QUERY_FOLDS, 5)[query]
+    fold = fold_of_rows(N_QUERIES, FOLDS, 5)[query]
     n_rounds, losses, scores = len(model.history_.validation_loss), [], []
-    for one in range(QUERY_FOLDS):
+    for one in range(FOLDS):
         kept, out = fold != one, fold == one
         alone = ranker(n_estimators=n_rounds, n_iter_no_change=n_rounds, learning_rate=model.learning_rate_)
         alone.set_params(scoring=scoring, l2=10.0, subsample=0.7, min_samples_leaf=3)
