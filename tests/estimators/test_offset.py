@@ -57,7 +57,7 @@ FITS = {
     "vector leaves": (arb.BoostedTreesClassifier(**QUICK, vector_leaves=True), CLASSES, {}, 3),
     "ordered classes": (arb.BoostedTreesClassifier(**QUICK, loss="ordinal"), CLASSES, {}, 1),
     "ranking": (arb.BoostedTreesRanker(**QUICK, loss="lambdamart"), CLASSES, {"group": QUERY}, 1),
-    "hazards": (arb.BoostedTreesSurvival(**QUICK), EVENTS, {}, 1),
+    "hazards": (arb.BoostedTreesSurvival(**QUICK, min_samples_leaf=3), EVENTS, {}, 1),
     "times": (arb.BoostedTreesSurvival(**QUICK, loss="aft"), EVENTS, {}, 1),
     "ordered boosting": (arb.BoostedTreesRegressor(**QUICK, ordered_boosting=2), NUMBERS, {}, 1),
     "dart": (arb.BoostedTreesRegressor(**QUICK, dart_rate=0.5), NUMBERS, {}, 1),
