@@ -105,7 +105,7 @@ def test_rows_are_dealt_out_evenly_within_strata():
         assert np.bincount(part[strata == stratum]).tolist() == [size] * 5
 
 
-@pytest.mark.parametrize(("n_rows", "least"), [(900, 50), (120, 12), (20, 2)])
+@pytest.mark.parametrize(("n_rows", "least"), [(900, 50), (120, 24), (20, 4)])
 def test_leaves_follow_the_rows(n_rows, least):
     X, y, arm = experiment(n_rows)
     given = {**SMALL, "min_samples_leaf": least}

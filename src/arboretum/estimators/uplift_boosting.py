@@ -56,7 +56,7 @@ Uplift = TypeVar("Uplift", bound="UpliftBoostedTrees")
 FloatArray: TypeAlias = NDArray[np.float64]
 
 LEAST_PROPENSITY = 0.01  # rows that hardly ever have their treatment would outweigh all others
-ROWS_OF_LEAF, PARTS = 50, 10  # of a small table, a leaf has at least a tenth of the rows
+ROWS_OF_LEAF, PARTS = 50, 5  # of a small table, a leaf has at least a fifth of the rows
 CLEARLY = 2.0  # standard errors by which a model of the treatment must be better than its share
 OF_OUTCOMES: dict[str, Any] = {"n_estimators": 50, "min_samples_leaf": 5}
 OF_TREATMENTS: dict[str, Any] = {
@@ -178,7 +178,7 @@ class UpliftBoostedTrees(UpliftModel, Categories, EarlyStopping, Seed, Threads, 
     min_samples_leaf: int | str = like(
         BoostedShape,
         default="auto",
-        doc='Minimum number of rows in a leaf. "auto" is 50, or a tenth of the rows of control and treatment if that '
+        doc='Minimum number of rows in a leaf. "auto" is 50, or a fifth of the rows of control and treatment if that '
         "is less: effects are differences of means.",
         before="categorical_features",
     )
