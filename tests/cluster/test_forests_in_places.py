@@ -114,7 +114,8 @@ def trees_grown(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_trees_are_dealt_out(trees_grown: list[int]) -> None:
     rows = rows_of("numbers")
     parts = [arb.Dataset.from_frame(rows[part]) for part in parted(len(rows), 3)]
-    in_places(lambda part: arb.RandomForestRegressor(n_estimators=8, n_jobs=2).fit(part, target="number"), parts)
+    given = {"n_estimators": 8, "n_jobs": 2, "max_features": 0.5, "min_samples_leaf": 1}
+    in_places(lambda part: arb.RandomForestRegressor(**given).fit(part, target="number"), parts)
     assert sorted(trees_grown) == [1, 1, 2, 2, 2]  # six at once, then the last two
 
 

@@ -479,7 +479,8 @@ class ClassMeanHead(MeanHead):
     def with_prior(self, forest: Forest) -> Forest:
         """Return the forest with the mean of its roots, times ``prior_trees``, as base."""
         roots = forest.value[forest.tree_start[:-1]].T
-        prior = [self.prior_trees * math.fsum(shares) / forest.n_trees for shares in roots.tolist()]
+        # Shares of equal counts may differ in the last bit, which would rank classes that no tree tells apart.
+        prior = [round(self.prior_trees * math.fsum(shares) / forest.n_trees, 15) for shares in roots.tolist()]
         return replace(forest, base=np.array(prior))
 
     def weight_of(self, n_trees: Any) -> Any:
