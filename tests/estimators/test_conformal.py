@@ -34,7 +34,7 @@ def boosted(**params):
 
 
 def conformal(**params):
-    return arb.ConformalRegressor(**{"estimator": boosted(), "n_folds": 3, **params})
+    return arb.ConformalRegressor(**{"estimator": boosted(), "n_folds": 3, "calibration": "cross", **params})
 
 
 def coverage_of(ends, y):

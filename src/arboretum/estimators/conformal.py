@@ -96,11 +96,12 @@ class ConformalRegressor(Regressor, HeldOutModel):
     )
     calibration: str = like(
         Calibrating,
+        default="pooled",
         allowed=Choice(*WAYS_OF_NUMBERS),
         doc='Source of rows that the model has not seen. "cross" fits a model without each of ``n_folds`` folds, and '
-        'one to all rows, which predicts; all of them make the intervals (CV+). "pooled" fits the same, and takes the '
-        "errors of the folds for those of the model of all rows: narrower, closest to the coverage, without a "
-        'guarantee. "split" fits one model and holds a share of the rows out. "oob" fits one forest and takes its '
+        'one to all rows, which predicts; all of them make the intervals (CV+), which mostly cover more than is asked. '
+        '"pooled" fits the same, and takes the errors of the folds for those of the model of all rows: closest to the '
+        'coverage, without a guarantee. "split" fits one model and holds a share of the rows out. "oob" fits one forest and takes its '
         "out-of-bag predictions.",
     )
     n_folds: int = like(Calibrating, filled={"spread": '; with "oob", folds of the model of the spread'})
