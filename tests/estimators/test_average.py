@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 
@@ -149,8 +150,10 @@ def test_trees_become_a_forest(all_members):
     assert joined.n_estimators == len(joined) == 3
     assert joined.max_depth == 4
     assert joined.apply(X).shape == (N, 3)
-    mixed = arb.average([all_members["trees of classes"][0], all_members["forest of classes"][0]])
-    assert len(mixed) == 6
+    tree, forest = all_members["trees of classes"][0], all_members["forest of classes"][0]
+    with pytest.raises(ValueError, match=r"it has prior_trees=1\.0, not 0\.0"):
+        arb.average([tree, forest])
+    assert len(arb.average([tree, clone(forest).set_params(prior_trees=0.0).fit(X, CLASSES)])) == 1 + len(forest)
 
 
 def test_votes_have_no_weights():
