@@ -99,10 +99,10 @@ class ConformalRegressor(Regressor, HeldOutModel):
         default="pooled",
         allowed=Choice(*WAYS_OF_NUMBERS),
         doc='Source of rows that the model has not seen. "cross" fits a model without each of ``n_folds`` folds, and '
-        'one to all rows, which predicts; all of them make the intervals (CV+), which mostly cover more than is asked. '
+        "one to all rows, which predicts; all of them make the intervals (CV+), which mostly cover more than is asked. "
         '"pooled" fits the same, and takes the errors of the folds for those of the model of all rows: closest to the '
-        'coverage, without a guarantee. "split" fits one model and holds a share of the rows out. "oob" fits one forest and takes its '
-        "out-of-bag predictions.",
+        'coverage, without a guarantee. "split" fits one model and holds a share of the rows out. "oob" fits one '
+        "forest and takes its out-of-bag predictions.",
     )
     n_folds: int = like(Calibrating, filled={"spread": '; with "oob", folds of the model of the spread'})
     calibration_fraction: float = like(Calibrating, filled={"halves": "; if ``adaptive``, half of them for the spread"})
