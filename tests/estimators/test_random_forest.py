@@ -73,7 +73,7 @@ def test_a_prediction_is_the_mean_of_the_trees(cls):
     forest, leaves = model.forest_, model.apply(X)
     total, roots = forest.value[forest.tree_start[:-1] + leaves, 0].sum(axis=1), forest.value[forest.tree_start[:-1], 0]
     found = model.predict_proba(X)[:, 1] if cls in CLASSIFIERS else model.predict(X)
-    prior = model.prior_trees if cls in CLASSIFIERS else 0
+    prior = forest.n_trees / 200 if cls in CLASSIFIERS else 0
     np.testing.assert_allclose(found, (total + prior * roots.mean()) / (forest.n_trees + prior), rtol=1e-12)
 
 
@@ -278,7 +278,7 @@ def out_of_bag_by_hand(model, X):
         assert forest.n_rows[root] == copies.sum()
         sums = sums + np.where(out[:, None], forest.value[root + leaves[:, tree]], 0.0)
         counts = counts + out
-    prior = getattr(model, "prior_trees", 0.0)
+    prior = forest.n_trees / 200 if hasattr(model, "prior_trees") else 0.0
     sums = sums + prior * forest.value[forest.tree_start[:-1]].mean(axis=0)
     with np.errstate(invalid="ignore"):
         return np.where(counts[:, None], sums / (counts + prior)[:, None], np.nan)

@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from arboretum.ensembles.bagging import goals
 from arboretum.ensembles.bagging.leaf_statistics import forest_quantiles
 from arboretum.ensembles.bagging.model_notes import notes_of
-from arboretum.ensembles.bagging.parameters import AUTO, ClassForest, ForestParameters, NumberForest, check_together
+from arboretum.ensembles.bagging.parameters import (
+    AUTO,
+    TREES_BY_PRIOR,
+    ClassForest,
+    ForestParameters,
+    NumberForest,
+    check_together,
+)
 from arboretum.ensembles.bagging.recipe import Bagging
 from arboretum.ensembles.bagging.settings import Settings
 from arboretum.estimators.averaged_trees import AveragedTrees, ClassTrees, NumberTrees, one_or_all
@@ -150,7 +157,8 @@ class ForestOfClasses(ClassForest, KeptBags, OutOfBagMeans, ClassTrees):
 
     def goal(self) -> goals.Classes:
         """Return how labels are read, and what the mean of the trees means."""
-        return goals.Classes(self.criterion, self.class_weight, self.bootstrap, self.voting, self.prior_trees)
+        prior = self.n_estimators / TREES_BY_PRIOR if self.prior_trees == AUTO else float(self.prior_trees)
+        return goals.Classes(self.criterion, self.class_weight, self.bootstrap, self.voting, prior)
 
 
 class ForestOfNumbers(NumberForest, KeptBags, OutOfBagMeans, NumberTrees):

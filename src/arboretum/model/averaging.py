@@ -242,7 +242,7 @@ def _difference_of_heads(one: Head, other: Head) -> str | None:
     if isinstance(one, ClassMeanHead) and isinstance(other, ClassMeanHead):
         if one.voting != other.voting:
             return f"voting={other.voting!r}, not {one.voting!r}"
-        if one.prior_trees != other.prior_trees:
+        if (one.prior_trees > 0) != (other.prior_trees > 0):
             return f"prior_trees={other.prior_trees!r}, not {one.prior_trees!r}"
     if isinstance(one, MeanHead) and not one.is_like(other):
         return "other arms or outcomes"

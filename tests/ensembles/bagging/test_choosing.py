@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 import arboretum as arb
@@ -165,9 +166,12 @@ def test_one_of_the_two_can_be_given(cls):
 
 
 def test_a_probability_is_zero_only_without_trees_that_know_no_splits():
-    model = arb.RandomForestClassifier(n_estimators=50, min_samples_leaf=1).fit(X, X[:, 0] > 0)
-    assert 0 < model.predict_proba(X).min() < 0.02
-    assert model.set_params(prior_trees=0.0).fit(X, X[:, 0] > 0).predict_proba(X).min() == 0.0
+    forest = arb.RandomForestClassifier(n_estimators=50, min_samples_leaf=1)
+    least = [
+        clone(forest).set_params(prior_trees=prior).fit(X, X[:, 0] > 0).predict_proba(X).min()
+        for prior in (0.0, "auto", 1.0)
+    ]
+    assert least[0] == 0.0 < least[1] < least[2] < 0.02
     votes = arb.RandomForestClassifier(n_estimators=50, voting="hard").fit(X, X[:, 0] > 0)
     assert votes.predict_proba(X).min() == 0.0
 

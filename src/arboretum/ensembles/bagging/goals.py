@@ -178,7 +178,7 @@ class Classes(SingleTreeGoal):
 
     Parameters
     ----------
-    criterion, class_weight, voting, prior_trees
+    criterion, class_weight, voting
         As users give them.
     bootstrap : bool or str, optional
         How bags are drawn, as users give it; None for single trees, which have no bags.
@@ -207,7 +207,7 @@ class Classes(SingleTreeGoal):
             targets.require_two_weighted(weight, classes[0], codes[:, 0])
         elif self.class_weight is not None or self.bootstrap == "balanced":
             raise ValueError("class_weight and bootstrap='balanced' need one output: fit one model per output")
-        prior = float(self.prior_trees) if self.voting == "soft" else 0.0
+        prior = self.prior_trees if self.voting == "soft" else 0.0
         head = ClassMeanHead(classes=classes, voting=self.voting, prior_trees=prior)
         return self._target(codes, weight, classes, factors), head
 

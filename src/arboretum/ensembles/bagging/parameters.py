@@ -39,6 +39,7 @@ from arboretum.parameters.shared import (
 
 MOST_PROJECTIONS = 1_000_000
 AUTO = "auto"
+TREES_BY_PRIOR = 200  # for each tree without a split
 
 
 def features_a_node(max_features: Any, n_features: int) -> int:
@@ -298,11 +299,12 @@ class ChosenTrees(ImpurityTrees):
 class PriorTrees:
     """Shares of classes that no leaf has the last word on."""
 
-    prior_trees: float = parameter(
-        1.0,
-        Number(0.0, 1e6),
+    prior_trees: float | str = parameter(
+        "auto",
+        Number(0.0, 1e6, words=("auto",)),
         "Number of trees without a split that are averaged with the others, so that no probability is 0 only because "
-        'leaves have not seen the class. Without effect for ``voting="hard"``.',
+        'leaves have not seen the class. "auto" is a two-hundredth of ``n_estimators``. Without effect for '
+        '``voting="hard"``.',
     )
 
 
