@@ -265,7 +265,7 @@ def test_damaged_files_are_refused(damage, message):
         (
             {},
             pd.DataFrame({"lower": np.ones(120), "upper": np.full(120, 2.0)}),
-            "y lies between 1 and 2 in row 0: only events and right-censored rows can be used here",
+            r"y lies between 1 and 2 in row 0: only events and right-censored rows .*\(loss='aft'\) takes intervals",
         ),
     ],
 )

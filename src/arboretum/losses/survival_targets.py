@@ -92,7 +92,7 @@ def events_of_bounds(bounds: FloatArray, name: str = "y") -> tuple[FloatArray, N
     if (row := first_interval(bounds)) is not None:
         raise ValueError(
             f"{name} lies between {bounds[row, 0]:g} and {bounds[row, 1]:g} in row {row}: only events and "
-            "right-censored rows can be used here"
+            "right-censored rows can be used here; BoostedTreesSurvival(loss='aft') takes intervals"
         )
     return np.ascontiguousarray(bounds[:, 0]), is_event(bounds)
 
