@@ -351,7 +351,7 @@ def test_effects_are_compared_by_the_order_of_rows():
     def by_hand(model, X, y, treatment):
         return qini_score(y, model.predict(X), treatment)
 
-    outcome = (NUMBERS + TREATED * X[:, 3] > 0) * 1
+    outcome = (NUMBERS + 3 * TREATED * X[:, 3] > 0) * 1
     params = {"n_estimators": 20, "early_stopping": True, "min_samples_leaf": 5, "n_folds": 2}
     models = [
         arb.UpliftBoostedTrees(**params, scoring=scoring).fit(X, outcome, TREATED).fingerprint()

@@ -124,7 +124,8 @@ def paths_and_rows(forest, X, seed):
 def test_random_thresholds_are_uniform_draws_of_the_nodes_path():
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(400, 5)), rng.normal(size=400)
-    model = arb.ExtraTreesRegressor(n_estimators=1, max_bins=None, oblique=True, n_projections=4).fit(X, y)
+    deep = {"max_bins": None, "max_features": 1 / 3, "min_samples_leaf": 1}
+    model = arb.ExtraTreesRegressor(n_estimators=1, oblique=True, n_projections=4, **deep).fit(X, y)
     forest, scales, n_oblique = model.forest_, scales_of(X), 0
     for node, path, rows in paths_and_rows(forest, X, seed_of(model)):
         assert len(rows) == forest.n_rows[node]
@@ -244,7 +245,7 @@ def test_a_missing_value_is_the_mean():
 def test_every_way_of_predicting_agrees():
     X, y = mixed_data(600)
     X = np.nan_to_num(X)
-    forest = arb.RandomForestClassifier(n_estimators=12, oblique=True).fit(X, y).forest_
+    forest = arb.RandomForestClassifier(n_estimators=12, oblique=True, prior_trees=0.0).fit(X, y).forest_
     columns = list(X.T)
     raw = forest.raw(columns, 600, threads=2)
     np.testing.assert_array_equal(forest.raw_matrix(X), raw)

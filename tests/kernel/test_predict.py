@@ -58,7 +58,7 @@ def test_threads_compile_the_same(estimator, text):
     if text:
         X["word"] = rng.choice(["x", "y", "z"], len(X))
     y = rng.integers(0, 3, len(X))
-    forest = estimator(n_estimators=4, random_state=0).fit(X, y).forest_
+    forest = estimator(n_estimators=4, max_features=1, min_samples_leaf=1, random_state=0).fit(X, y).forest_
     assert forest.n_nodes > 3 << 15  # several threads have something to do
     columns = [X[name].to_numpy() for name in "abc"]
     columns += [rng.integers(-2, 3, len(X)).astype(np.int32)] if text else []
