@@ -73,7 +73,8 @@ def _unknown(options: Options) -> Race:
         known[f"x{j}"] = rng.standard_normal(n)
     effect = rng.standard_normal(LEVELS)
     y = (effect[known["c0"].astype(int)] + known["x0"] + rng.logistic(size=n) > 0).astype(int)
-    model = arb.RandomForestClassifier(n_estimators=100, n_jobs=options.threads).fit(known, y)
+    deep: dict[str, Any] = {"max_features": "sqrt", "min_samples_leaf": 1}
+    model = arb.RandomForestClassifier(n_estimators=100, n_jobs=options.threads, **deep).fit(known, y)
     unknown = known.assign(**{f"c{j}": known[f"c{j}"] + " new" for j in range(5)})
     model.predict_proba(known)
     return calls(1.0, **{HOME: lambda: model.predict_proba(unknown), "known": lambda: model.predict_proba(known)})
@@ -86,8 +87,9 @@ def _permutation(options: Options) -> Race:
     import arboretum as arb
 
     X, y = dense.generate(options.scaled(20_000), 6.0)
-    ours = arb.RandomForestClassifier(n_estimators=100, n_jobs=options.threads, random_state=0).fit(X, y)
-    its = RandomForestClassifier(n_estimators=100, n_jobs=options.threads, random_state=0).fit(X, y)
+    same: dict[str, Any] = {"n_estimators": 100, "max_features": "sqrt", "min_samples_leaf": 1, "random_state": 0}
+    ours = arb.RandomForestClassifier(**same, n_jobs=options.threads).fit(X, y)
+    its = RandomForestClassifier(**same, n_jobs=options.threads).fit(X, y)
     few = slice(0, options.scaled(5_000))
     return calls(
         10.0,
