@@ -32,7 +32,7 @@ MODELS = {
     "ranker": (arb.BoostedTreesRanker, PLAIN, CLASSES, {"group": np.arange(160) // 8}, "predict"),
     "survival": (arb.BoostedTreesSurvival, PLAIN, TIMES, {}, "predict"),
     "forest": (arb.RandomForestRegressor, {}, SIGNAL, {}, "predict"),
-    "forest of classes": (arb.RandomForestClassifier, {}, CLASSES, {}, "predict_proba"),
+    "forest of classes": (arb.RandomForestClassifier, {"prior_trees": 1.0}, CLASSES, {}, "predict_proba"),
     "forest that votes": (arb.ExtraTreesClassifier, {"voting": "hard"}, CLASSES, {}, "predict_proba"),
     "survival forest": (arb.RandomSurvivalForest, {}, TIMES, {}, "predict"),
     "uplift": (arb.UpliftForest, {"min_samples_leaf": 5}, SIGNAL > 0, {"treatment": np.arange(160) % 2}, "predict"),
