@@ -26,24 +26,30 @@ void SplitSearch::search(std::span<const Searched> nodes, int worker, int thread
             spare.pop_back();
         }
         bests.resize(searched.node.features->size());
-        add_parts(searched, threads, parts);
+        for_each_part(searched, threads, [&](const Part& part) {
+            if (threads == 1)
+                search_part(part, scratch_[worker]);
+            else
+                parts.push_back(part);
+        });
     }
     parallel_for(static_cast<int64_t>(parts.size()), threads,
-                 [&](int64_t i, int inner) { search_part(parts[i], scratch_[threads > 1 ? inner : worker]); });
+                 [&](int64_t i, int inner) { search_part(parts[i], scratch_[inner]); });
 }
 
 // Compact blocks first: those of listed rows are one long part, since a row's list is read as a whole.
-void SplitSearch::add_parts(const Searched& searched, int threads, std::vector<Part>& parts) const {
-    auto add = [&](bool dense, int64_t first, int64_t last, int64_t size) {
+template <class Visit>
+void SplitSearch::for_each_part(const Searched& searched, int threads, Visit&& visit) const {
+    auto cut = [&](bool dense, int64_t first, int64_t last, int64_t size) {
         for (int64_t begin = first; begin < last; begin += size)
-            parts.push_back({&searched, dense, begin, std::min(last, begin + size)});
+            visit({&searched, dense, begin, std::min(last, begin + size)});
     };
     const int32_t n_dense = searched.node.n_dense;
     const auto n_blocks = static_cast<int64_t>(data_.blocks().size()), n_compact = n_blocks - n_dense;
     const auto n_features = static_cast<int64_t>(searched.node.features->size());
     const bool whole = threads == 1 || data_.is_listed();
-    add(false, n_dense, n_blocks, std::max<int64_t>(1, whole ? n_compact : n_compact / (4 * threads)));
-    if (n_dense > 0) add(true, 0, n_features, std::max(feature_chunk, n_features / (16 * threads)));
+    cut(false, n_dense, n_blocks, std::max<int64_t>(1, whole ? n_compact : n_compact / (4 * threads)));
+    if (n_dense > 0) cut(true, 0, n_features, std::max(feature_chunk, n_features / (16 * threads)));
 }
 
 void SplitSearch::search_part(const Part& part, Scratch& s) const {

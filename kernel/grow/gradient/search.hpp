@@ -128,7 +128,9 @@ class SplitSearch {
         bool dense;
         int64_t begin, end;
     };
-    void add_parts(const Searched& searched, int threads, std::vector<Part>& parts) const;
+    // visit(part) for all parts of a node.
+    template <class Visit>
+    void for_each_part(const Searched& searched, int threads, Visit&& visit) const;
     void search_part(const Part& part, Scratch& s) const;
 
     void search_dense(const NodeView& node, int64_t begin, int64_t end, const CutRule& rule, Scratch& s,

@@ -203,12 +203,13 @@ NodeView TreeBuilder::view(const Open& node) const {
 }
 
 void TreeBuilder::evaluate(std::span<Open* const> nodes, int worker, int threads) {
-    std::vector<SplitSearch::Searched> searched;
+    std::array<SplitSearch::Searched, 2> searched;
+    size_t n = 0;
     for (Open* node : nodes) {
         node->waiting = node->rows.afar() && node->bins == nullptr;
-        if (!node->waiting) searched.push_back({view(*node), &node->contest});
+        if (!node->waiting) searched[n++] = {view(*node), &node->contest};
     }
-    search_.search(searched, worker, threads);
+    search_.search({searched.data(), n}, worker, threads);
     parallel_for(static_cast<int64_t>(nodes.size()), threads, [&](int64_t i, int inner) {
         Open& node = *nodes[i];
         if (node.waiting) return;
@@ -345,10 +346,11 @@ void TreeBuilder::prepare_candidates(Open& node, TreeRows::Bins* spare, int work
         sum_large();
     }
     if (!symmetric) {
-        std::vector<Open*> wanted;
-        if (wanted_small) wanted.push_back(&smaller);
-        if (wanted_large) wanted.push_back(&larger);
-        evaluate(wanted, worker, threads);
+        std::array<Open*, 2> wanted;
+        size_t n = 0;
+        if (wanted_small) wanted[n++] = &smaller;
+        if (wanted_large) wanted[n++] = &larger;
+        evaluate({wanted.data(), n}, worker, threads);
         for (Open* child : {&smaller, &larger}) release_unneeded(*child, worker);
     }
     release_later(spare, worker);

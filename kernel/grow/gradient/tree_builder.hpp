@@ -163,6 +163,7 @@ class TreeBuilder {
 
     NodeView view(const Open& node) const;
 
+    // Of at most two nodes.
     void evaluate(std::span<Open* const> nodes, int worker, int threads);
 
     void evaluate_root(Open& root);
