@@ -30,11 +30,12 @@ def bases(threads: int) -> dict[str, Maker]:
     """Return what is calibrated."""
     import arboretum as arb
 
+    classic: dict[str, Any] = {"n_estimators": 100, "max_features": "sqrt", "min_samples_leaf": 1, "prior_trees": 0.0}
     return {
         "boosted trees": lambda: arb.BoostedTreesClassifier(
             n_estimators=100, learning_rate=0.1, early_stopping=False, race=False, n_jobs=threads
         ),
-        "forest": lambda: arb.RandomForestClassifier(n_jobs=threads),
+        "forest": lambda: arb.RandomForestClassifier(**classic, n_jobs=threads),
         "AdaBoost": lambda: arb.AdaBoostClassifier(),
     }
 

@@ -58,12 +58,10 @@ FloatArray: TypeAlias = NDArray[np.float64]
 LEAST_PROPENSITY = 0.01  # rows that hardly ever have their treatment would outweigh all others
 ROWS_OF_LEAF, PARTS = 50, 5  # of a small table, a leaf has at least a fifth of the rows
 CLEARLY = 2.0  # standard errors by which a model of the treatment must be better than its share
-OF_OUTCOMES: dict[str, Any] = {"n_estimators": 50, "min_samples_leaf": 5}
-OF_TREATMENTS: dict[str, Any] = {
-    "n_estimators": 50,
-    "min_samples_leaf": 20,
-}  # probabilities near 0 and 1 weigh too much
-"""Settings of the forests that expect outcomes and treatments."""
+OF_OUTCOMES: dict[str, Any] = {"n_estimators": 50, "max_features": 1 / 3, "min_samples_leaf": 5}
+"""Settings of the forests that expect outcomes; no default of forests, which would grow trials in each fold."""
+OF_TREATMENTS: dict[str, Any] = {**OF_OUTCOMES, "min_samples_leaf": 20}
+"""Settings of those that expect treatments: probabilities near 0 and 1, as of small leaves, weigh too much."""
 
 
 @dataclass(frozen=True, eq=False)
