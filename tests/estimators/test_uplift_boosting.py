@@ -30,10 +30,12 @@ def by_hand(model, X, y, treated, weight, propensity):
     expected, share = np.empty(len(y)), np.full(len(y), np.average(treated, weights=weight))
     for k in range(model.n_folds):
         into, out = part == k, part != k
-        outcome = RandomForestRegressor(n_estimators=50, min_samples_leaf=5).fit(X[out], y[out], weight[out])
+        outcome = RandomForestRegressor(n_estimators=50, max_features=1 / 3, min_samples_leaf=5).fit(
+            X[out], y[out], weight[out]
+        )
         expected[into] = outcome.predict(X[into])
         if propensity == "model":
-            chance = RandomForestRegressor(n_estimators=50, min_samples_leaf=20)
+            chance = RandomForestRegressor(n_estimators=50, max_features=1 / 3, min_samples_leaf=20)
             share[into] = chance.fit(X[out], treated[out].astype(float), weight[out]).predict(X[into])
     apart = treated - np.clip(share, 0.01, 0.99)
     return BoostedTreesRegressor(**settings).fit(X, (y - expected) / apart, weight * apart**2)
