@@ -163,6 +163,32 @@ def failures(notebook: Notebook, sets: Sequence[str], contenders: Contenders, n_
     ]
 
 
+def study(
+    notebook: Notebook,
+    sets: dict[str, RealSet],
+    contenders: Contenders,
+    options: argparse.Namespace,
+    tables: Callable[[Mapping[str, Mapping[str, Row]]], Sequence[Table]],
+    measure: Measure = fit_and_loss,
+    summarise: Callable[[Notebook, str, Contenders, int], dict[str, Row]] = means,
+) -> int:
+    """Cross-validate on every set that is found, and print tables; return 1 if a contender failed."""
+    for rival in {rival.name: rival for rival in contenders.values()}.values():
+        attempt(rival, trivial_task(Settings(threads=options.threads)))
+    for name in [name for name in sets if not sets[name].found(options.data)]:
+        print(f"{name} skipped: {options.data} does not hold it")
+        del sets[name]
+    for name, real in sets.items():
+        cross_validate(notebook, name, real, contenders, options, measure)
+    print(f"{options.folds} folds of at most {options.rows:,} rows a set, {options.threads} threads", end="\n\n")
+    by_set = {name: summarise(notebook, name, contenders, options.folds) for name in sets}
+    for table in tables(by_set) if by_set and contenders else []:
+        print(table.markdown() if options.markdown else table.text(), end="\n\n")
+    failed = failures(notebook, list(sets), contenders, options.folds)
+    print("".join(f"{line}\n" for line in failed), end="")
+    return 1 if failed else 0
+
+
 def run(options: argparse.Namespace) -> int:
     """Cross-validate on every set that is found; the exit code is 1 if a contender failed."""
     about = {"rows": options.rows, "folds": options.folds, "threads": options.threads}
@@ -172,17 +198,4 @@ def run(options: argparse.Namespace) -> int:
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
-    for rival in {rival.name: rival for rival in contenders.values()}.values():
-        attempt(rival, trivial_task(Settings(threads=options.threads)))
-    for name in [name for name in sets if not sets[name].found(options.data)]:
-        print(f"{name} skipped: {options.data} does not hold it")
-        del sets[name]
-    for name, real in sets.items():
-        cross_validate(notebook, name, real, contenders, options)
-    print(f"{options.folds} folds of at most {options.rows:,} rows a set, {options.threads} threads", end="\n\n")
-    by_set = {name: means(notebook, name, contenders, options.folds) for name in sets}
-    for table in tables(by_set) if by_set and contenders else []:
-        print(table.markdown() if options.markdown else table.text(), end="\n\n")
-    failed = failures(notebook, list(sets), contenders, options.folds)
-    print("".join(f"{line}\n" for line in failed), end="")
-    return 1 if failed else 0
+    return study(notebook, sets, contenders, options, tables)

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.boosting_defaults import TIE, Contenders, attempt, cross_validate, failures, installed
-from benchmarks.measuring import Row, score, timed, trivial_task
+from benchmarks.boosting_defaults import TIE, Contenders, installed, study
+from benchmarks.measuring import Row, score, timed
 from benchmarks.notebook import Notebook
 from benchmarks.public_sets import chosen_sets
 from benchmarks.ranking import ranks
 from benchmarks.rivals import UNTOUCHED_FORESTS, Rival
 from benchmarks.table import Column, Table
-from benchmarks.task import Settings, Task
+from benchmarks.task import Task
 
 Means = dict[str, dict[str, Row]]
 """set → contender → measures."""
@@ -127,17 +127,4 @@ def run(options: argparse.Namespace) -> int:
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
-    for rival in contenders.values():
-        attempt(rival, trivial_task(Settings(threads=options.threads)))
-    for name in [name for name in sets if not sets[name].found(options.data)]:
-        print(f"{name} skipped: {options.data} does not hold it")
-        del sets[name]
-    for name, real in sets.items():
-        cross_validate(notebook, name, real, contenders, options, fit_and_scores)
-    print(f"{options.folds} folds of at most {options.rows:,} rows a set, {options.threads} threads", end="\n\n")
-    by_set = {name: means(notebook, name, contenders, options.folds) for name in sets}
-    for table in tables(by_set) if by_set and contenders else []:
-        print(table.markdown() if options.markdown else table.text(), end="\n\n")
-    failed = failures(notebook, list(sets), contenders, options.folds)
-    print("".join(f"{line}\n" for line in failed), end="")
-    return 1 if failed else 0
+    return study(notebook, sets, contenders, options, tables, fit_and_scores, means)

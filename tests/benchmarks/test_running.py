@@ -24,7 +24,6 @@ from benchmarks.combining import COMBINING  # noqa: E402
 from benchmarks.explaining import EXPLAINING  # noqa: E402
 from benchmarks.measuring import better, file_mb, score  # noqa: E402
 from benchmarks.rivals import BOOSTING, FORESTS, Rival  # noqa: E402
-from benchmarks.rivals.ranger import UntouchedRanger  # noqa: E402
 from benchmarks.table import Column, Table  # noqa: E402
 from benchmarks.task import Settings, Task, split  # noqa: E402
 from benchmarks.tasks import TASKS  # noqa: E402
@@ -396,20 +395,6 @@ def test_mean_ranks_of_untouched_forests_and_their_errors() -> None:
     assert rows["its"]["rmse"] == 1.75
     assert rows["its"]["rmse ±"] == pytest.approx(np.std([2, 2, 1, 2], ddof=1) / 2)
     assert rows["ours"]["rmse ÷"] == 1.0
-
-
-@pytest.mark.skipif(not UntouchedRanger.available(), reason="needs R and ranger")
-@pytest.mark.parametrize("kind", ["binary", "multiclass", "regression"])
-def test_ranger_answers_in_the_order_of_rows_and_classes(kind: str) -> None:
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame({"town": rng.choice(["a", "b", "c"], 300), "x": rng.normal(size=300)})
-    X.loc[::7, "x"] = np.nan
-    y = np.searchsorted(["a", "b", "c"], X["town"]) * (1 if kind != "binary" else 0.5)
-    task = Task(kind, X[:200], y[:200].astype(int), X[200:], y[200:].astype(int), categorical=("town",))
-    rival = UntouchedRanger()
-    scores = score(task, rival.predict(rival.fit(task), task.X_test))
-    assert scores.get("accuracy", 1.0) > 0.99
-    assert scores.get("r2", 1.0) > 0.95
 
 
 def write_veteran(folder: Path) -> None:
