@@ -153,7 +153,7 @@ class UpliftBoostedTrees(UpliftModel, Categories, EarlyStopping, Seed, Threads, 
         Choice("auto", "share", "model"),
         "Probability of a treatment: its share of the rows, as in a randomised experiment; or that of a model of X, if "
         'treatment depends on X (and on nothing else that affects the outcome). "auto" takes the model where it '
-        "foretells treatments of rows that it has not seen better than the share, by more than two standard errors of "
+        "predicts treatments of rows that it has not seen better than the share, by more than two standard errors of "
         "the log loss. ``fit`` takes known probabilities.",
         before="categorical_features",
     )
@@ -269,7 +269,7 @@ class UpliftBoostedTrees(UpliftModel, Categories, EarlyStopping, Seed, Threads, 
         """Outcome and probability of treatment of each row, from forests of the other parts of the rows."""
         part = deal_out(pair.strata, int(self.n_folds), seed)
 
-        def foretold(values: FloatArray, settings: dict[str, Any]) -> FloatArray:
+        def expected(values: FloatArray, settings: dict[str, Any]) -> FloatArray:
             answer = np.empty(len(values))
             forest = RandomForestRegressor(**settings, random_state=seed, n_jobs=threads)
             for number_of_part in np.unique(part):
@@ -280,13 +280,13 @@ class UpliftBoostedTrees(UpliftModel, Categories, EarlyStopping, Seed, Threads, 
             return answer
 
         if (chance := pair.chance) is not None:
-            return foretold(pair.y, OF_OUTCOMES), chance
+            return expected(pair.y, OF_OUTCOMES), chance
         chance = np.full(len(pair.y), exact_mean(pair.treated, pair.weight))
         if self.propensity != "share":
-            told = np.clip(foretold(pair.treated, OF_TREATMENTS), LEAST_PROPENSITY, 1 - LEAST_PROPENSITY)
-            if self.propensity == "model" or foretells(told, chance, pair.treated, pair.weight):
+            told = np.clip(expected(pair.treated, OF_TREATMENTS), LEAST_PROPENSITY, 1 - LEAST_PROPENSITY)
+            if self.propensity == "model" or predicts_treatment(told, chance, pair.treated, pair.weight):
                 chance = told
-        return foretold(pair.y, OF_OUTCOMES), np.clip(chance, LEAST_PROPENSITY, 1 - LEAST_PROPENSITY)
+        return expected(pair.y, OF_OUTCOMES), np.clip(chance, LEAST_PROPENSITY, 1 - LEAST_PROPENSITY)
 
     def _least_rows(self, n_rows: int) -> int:
         if not isinstance(self.min_samples_leaf, str):
@@ -333,14 +333,14 @@ class UpliftBoostedTrees(UpliftModel, Categories, EarlyStopping, Seed, Threads, 
             yield total[:, 0].copy() if forest.n_outputs == 1 else total.copy()
 
 
-def foretells(told: FloatArray, share: FloatArray, treated: FloatArray, weight: FloatArray) -> bool:
+def predicts_treatment(told: FloatArray, share: FloatArray, treated: FloatArray, weight: FloatArray) -> bool:
     """Whether probabilities of unseen rows have a log loss that is clearly below that of the share.
 
     Examples
     --------
     >>> treated, share = np.tile([0.0, 1.0], 50), np.full(100, 0.5)
-    >>> foretells(0.3 + 0.4 * treated, share, treated, np.ones(100)), foretells(share, share, treated, np.ones(100))
-    (True, False)
+    >>> [predicts_treatment(told, share, treated, np.ones(100)) for told in (0.3 + 0.4 * treated, share)]
+    [True, False]
     """
     loss_of_share, loss = (-log(np.where(treated == 1, chance, 1 - chance)) for chance in (share, told))
     better = loss_of_share - loss

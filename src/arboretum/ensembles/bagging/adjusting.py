@@ -1,4 +1,4 @@
-"""Outcomes less what columns foretell of them, so that effects do not drown in it (Athey, Tibshirani & Wager 2019).
+"""Outcomes minus those that columns predict, so that effects do not drown in them (Athey, Tibshirani & Wager 2019).
 
 Let m(x) be the expected outcome of a row, whatever its treatment, by the trees of a forest that have not drawn it.
 Uplift trees grow on y − m(x); for an arm, a leaf then predicts
